@@ -36,6 +36,7 @@ from azguard.errors import AzguardError, UsageError
 
 # How Typer tells words that no argument takes.
 _EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)", re.DOTALL)
+_MISSING = re.compile(r"Missing argument '(.*)'\.", re.DOTALL)
 # Options whose text is content.
 _OF_BYTES = ("append", "append_line", "create")
 
@@ -342,7 +343,11 @@ def _explain(error: Any, argv: Sequence[str]) -> UsageError:
     if context is not None and option is not None and hasattr(error, "possibilities"):
         hint = guesses.hint_for_option(context.command.node, path.split()[1:], option, argv)
         return UsageError(f"no such option: {option}", hint=hint)
-    message, hint = error.format_message(), guesses.hint_for_values(argv) or f"{path} --help"
+    message, guessed = error.format_message(), guesses.hint_for_values(argv)
+    if context is not None and (missing := _MISSING.fullmatch(message)):
+        places = " ".join(row.place for row in context.command.node.rows if row.is_argument)
+        return UsageError(f"{missing[1]} is missing", hint=guessed or f"{path} {places}")
+    hint = guessed or f"{path} --help"
     if context is not None and (extra := _EXTRA.fullmatch(message)):
         takes_file = "-f" in context.command.node.list_options()
         named = (
