@@ -102,7 +102,7 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
     # Typer knows no output where it could not read the command line to its end.
     output = shared.get("output")
     if output == "json" if output else command_line.wants_json(argv):
-        told = json.dumps({"error": _describe(known, secrets)}, indent=2, ensure_ascii=False)
+        told = json.dumps({"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False)
         return text + (controls.escape_json(told) if terminal.is_terminal(sys.stderr) else told)
     if isinstance(error, CommandMissing):
         from azguard.cli.help import layout, pages
@@ -119,7 +119,11 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
 
 def describe(error: BaseException, facts: Facts, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the JSON error object of a run."""
-    return _describe(*explain(_as_known(error), facts, environ))
+    from azguard.cli import redaction
+
+    known, secrets = explain(_as_known(error), facts, environ)
+    described: dict[str, Any] = redaction.redact_values(known.as_json(), secrets)
+    return described
 
 
 def explain(known: AzguardError, facts: Facts, environ: Mapping[str, str]) -> tuple[AzguardError, list[str]]:
@@ -133,13 +137,6 @@ def explain(known: AzguardError, facts: Facts, environ: Mapping[str, str]) -> tu
     known = hints.in_words(known, argv)
     known = known.but(hint=hints.keep(known.hint or hints.of(known, facts.command, facts.params, argv), argv))
     return known, redaction.find_secrets(facts.shared, environ, argv)
-
-
-def _describe(known: AzguardError, secrets: list[str]) -> dict[str, Any]:
-    from azguard.cli import redaction
-
-    described: dict[str, Any] = redaction.redact_values(known.as_json(), secrets)
-    return described
 
 
 def _tell(text: str) -> None:

@@ -1,6 +1,5 @@
 """``azguard batch``: many command lines in one process."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,7 +40,7 @@ app = Group("Many command lines in one process.")
     spec=common.remote("each line has conditions of its own"),
     rules=(
         checked("--file", "each line is a command that can run beside others", "batch.refuse"),
-        checked("--dry-run", "each line is understood", "batch.show_checks"),
+        checked("--dry-run", "each line is understood", "batch.tell_checks"),
     ),
 )
 def batch(
@@ -92,14 +91,19 @@ def batch(
     results = _Results(replace(env.out, format=output, summarizes=None))
     clock = StoppableClock()
     runner = LineRunner(env, replace(env.common, clock=clock), refuse)
-    with streams.source(file) as source, lines.keep(source) as kept:
+    with streams.source(file, purpose="run") as source, lines.keep(source) as kept:
         divide_streams()
         begin = kept.tell()
-        works = map(runner.prepare, lines.read(kept))
+        total = 0
+        for work in map(runner.prepare, lines.read(kept)):
+            total += 1
+            if dry_run:
+                results.show_check(work)
+            elif work.refusal is not None:
+                raise work.refusal.at_line(work.line.number)
         if dry_run:
-            results.show_checks(works)
+            results.tell_checks(total)
             return
-        total = sum(map(_check, works))
         kept.seek(begin)
         works = map(runner.prepare, lines.read(kept))
         with signals.until_committed():
@@ -108,11 +112,7 @@ def batch(
 
 
 def refuse(ready: "ReadyCommand") -> None:
-    """Refuse a command that cannot run beside others in one process.
-
-    Raises:
-        UsageError: it cannot; the hint tells what to do instead.
-    """
+    """Refuse a command that cannot run beside others in one process."""
     name, params = ready.env.command, ready.params
     reason = next((why for each, why in _ALONE.items() if f"{name} ".startswith(f"{each} ")), None)
     if any("CMD" in row.metavar and params[row.name] for row in ready.node.own):
@@ -122,17 +122,6 @@ def refuse(ready: "ReadyCommand") -> None:
     options = ready.node.list_options()
     if "--result" in options and params[options["--file"].name] in (None, "-") and not params["recursive"]:
         raise UsageError("the content would go to stdout, where the results are", hint="-f FILE writes it to a file")
-
-
-def _check(work: "LineWork") -> int:
-    """Count a line.
-
-    Raises:
-        AzguardError: it cannot be run.
-    """
-    if work.refusal is not None:
-        raise work.refusal.at_line(work.line.number)
-    return 1
 
 
 class _Results(Lines):
@@ -151,30 +140,20 @@ class _Results(Lines):
             self._wrong_lines += 1
             self._out.complain(ended.reason)
 
-    def show_checks(self, works: Iterable["LineWork"]) -> None:
-        """Show whether each line can be run.
+    def show_check(self, work: "LineWork") -> None:
+        """Show whether a line can be run."""
+        ended = LineEnd(work.line.id, work.line.number, 0) if work.refusal is None else work.run()
+        self.show(Done("", ended.outcome, result=ended))
 
-        Raises:
-            UsageError: some cannot.
-        """
-        total = 0
-        for work in works:
-            total += 1
-            ended = LineEnd(work.line.id, work.line.number, 0) if work.refusal is None else work.run()
-            self.show(Done("", ended.outcome, result=ended))
+    def tell_checks(self, total: int) -> None:
+        """Tell how many lines can be run, and refuse the batch if one cannot."""
         if self._wrong_lines:
             raise UsageError(f"{self._wrong_lines:,} of {count(total, 'line')} cannot be run; nothing was sent")
         self._out.info(f"{count(total, 'line')} can be run; nothing was sent")
         self.finish()
 
     def tell(self, ended: "PoolEnd", total: int) -> None:
-        """Tell how many lines ended in which way.
-
-        Raises:
-            BaseException: what interrupted them.
-            Partial: a line failed.
-            OutputFailed: none failed, and not all could be printed.
-        """
+        """Tell how many lines ended in which way; raise what interrupted them, or that a line failed."""
         counts = {**ended.counts, "not begun": total - ended.counts.total()}
         told = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items() if number)
         self._out.info(f"{count(total, 'line')}: {told or 'nothing to do'}")

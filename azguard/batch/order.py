@@ -92,7 +92,9 @@ class OrderedJobs(Iterator[OrderedJob]):
 
     def __next__(self) -> OrderedJob:
         while not self._is_stopped:
-            self._hear()
+            with suppress(Empty):
+                while True:
+                    self._ready += self._news.get_nowait()
             if self._ready:
                 return self._ready.popleft()
             if not self._may_read():
@@ -103,15 +105,9 @@ class OrderedJobs(Iterator[OrderedJob]):
                 return job
         raise StopIteration
 
-    def _hear(self) -> None:
-        with suppress(Empty):
-            while True:
-                self._ready += self._news.get_nowait()
-
     def _may_read(self) -> bool:
         with self._lock:
-            oldest = next(iter(self._open), self._newest)
-        return not self._is_read and self._newest - oldest < MOST_AHEAD
+            return not self._is_read and self._newest - next(iter(self._open), self._newest) < MOST_AHEAD
 
     def _read(self) -> OrderedJob | None:
         position, work = next(self._works, (0, None))

@@ -42,11 +42,12 @@ Overwrite = Annotated[
 
 
 def source(
-    file: str | None, *, takes_folders: bool = False, typed: str | None = None
+    file: str | None, *, takes_folders: bool = False, typed: str | None = None, purpose: str = "write"
 ) -> AbstractContextManager[BinaryIO]:
     """Return the content to read: a file, or stdin for none or ``-``.
 
-    ``takes_folders`` is of a command that has --recursive, ``typed`` how its content can be typed instead.
+    ``takes_folders`` is of a command that has --recursive, ``typed`` how its content can be typed instead, and
+    ``purpose`` the verb for what is done with the content.
 
     Raises:
         UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
@@ -55,7 +56,7 @@ def source(
         if file is None and sys.stdin is not None and sys.stdin.isatty():
             files = "name a file with -f FILE, or pipe the content in"
             hint = files if typed is None else f"write {typed}; or {files}"
-            raise UsageError("nothing to write: stdin is a terminal", hint=hint)
+            raise UsageError(f"nothing to {purpose}: stdin is a terminal", hint=hint)
         return _stdin()
     assert file is not None
     try:
