@@ -157,8 +157,3 @@ def test_an_error_tells_the_way_out(files_cli: CliWorld, words: tuple[str, ...],
     file = files_world.make(files_cli, b"a" * 8)
     ran = files_cli.call("file", *(word.format(file=file) for word in words), "-o", "json", stdin=b"four")
     assert (ran.code, said is None or said.format(file=file) in ran.error["hint"]) == (code, True)
-
-
-def test_empty_input_writes_nothing(files_cli: CliWorld) -> None:
-    file = files_world.make(files_cli)
-    assert files_cli.call("file", "range", "put", file, ANYHOW, stdin=b"").code == 2

@@ -63,11 +63,6 @@ def test_a_misspelt_topic_or_command_is_answered_with_the_right_one(
     )  # fmt: skip
 
 
-def test_a_topic_has_no_parts(offline: CliWorld) -> None:
-    ran = offline.call("help", "conditions", "etag")
-    assert (ran.code, ran.err) == (2, "error: the topic conditions has no parts\nhint: azguard help conditions\n")
-
-
 def test_headings_are_bold_only_on_a_terminal_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)

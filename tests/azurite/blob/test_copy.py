@@ -138,11 +138,6 @@ def test_the_copy_names_the_version_of_the_source_for_which_the_condition_held(
     assert sent(running.log) == [{"if-none-match": "*", "x-ms-source-if-match": etag}]
 
 
-def test_a_condition_on_the_tags_of_the_source_needs_metadata_of_its_own(cli: CliWorld, site: str) -> None:
-    ran = copy(cli, site, "--source-if-tags", "\"env\" = 'dev'")
-    assert (ran.code, "--metadata" in ran.error["hint"]) == (2, True)
-
-
 def test_a_copy_under_a_fence_is_refused_once_a_later_holder_has_written(cli: CliWorld, site: str) -> None:
     assert copy(cli, site, "--fence", "7").json["guard"] == "fence"
     cli.call("blob", "put", f"{site}/copy", "--fence", "9", stdin=b"theirs", scope="other")

@@ -69,11 +69,6 @@ def test_a_refused_write_changes_no_page(
     assert (ran.code, told in ran.err, content(cli, disk)) == (code, True, bytes(2048)), ran.err
 
 
-@pytest.mark.parametrize("stdin", [b"", b"x", PAGE + b"x"])
-def test_content_that_is_not_whole_pages_is_refused(cli: CliWorld, seen: str, stdin: bytes) -> None:
-    assert (cli.call("blob", "page", "put", seen, stdin=stdin).code, content(cli, seen)) == (2, bytes(2048))
-
-
 def test_a_sequence_number_is_the_only_condition_that_is_asked(cli: CliWorld, disk: str) -> None:
     with sdk(cli, disk) as client:
         client.set_sequence_number("update", "7")

@@ -78,10 +78,6 @@ def test_a_put_for_no_one_version_is_refused_before_any_request(
     assert (ran.code, "--snapshot-first" in ran.error["message"], running.log) == (2, True, [])
 
 
-def test_empty_input_keeps_nothing(cli: CliWorld, blob: str) -> None:
-    assert (cli.call("blob", "put", blob, "--snapshot-first").code, kept(cli, blob)) == (2, [])
-
-
 def between(*steps: tuple[str, Callable[[], object]]) -> Callable[[Request], Fault]:
     """Return a proxy's rule that takes each step once, just before a request of its name arrives."""
     left = list(steps)
@@ -176,14 +172,3 @@ def test_an_update_with_a_lost_answer_keeps_once(cli: CliWorld, blob: str, guard
     with proxy.running(cli.port, decide) as running:
         ran = update(cli.through(running.port), blob, *INCREMENT, *guard)
     assert (ran.code, ran.json["doubts"], kept(cli, blob)) == (0, 1, [b'{"n": 1}'])
-
-
-def test_a_delete_cannot_keep_a_snapshot_and_says_what_can(cli: CliWorld, blob: str) -> None:
-    ran = cli.call("blob", "delete", blob, "--snapshot-first", "-o", "json")
-    assert (ran.code, f"azguard blob copy {blob} " in ran.error["hint"], kept(cli, blob)) == (2, True, [])
-
-
-def test_a_tree_keeps_no_snapshots(cli: CliWorld, blob: str) -> None:
-    cli.file("one", b"1")
-    ran = cli.call("blob", "put", ".", f"{blob}-tree/", "--recursive", "--snapshot-first")
-    assert ran.code == 2

@@ -211,11 +211,6 @@ def test_a_renewal_moves_the_end_that_is_remembered(cli: CliWorld, blob: str) ->
     assert (before == changed, before < after) == (True, True)
 
 
-def test_an_empty_lease_id_is_not_said_to_fall_back_on_a_version(cli: CliWorld, blob: str) -> None:
-    ran = cli.call("lease", "renew", f"blob:{blob}", "--lease-id", "")
-    assert (ran.code, "leave the option out" in ran.err, "what you last read" in ran.err) == (2, True, False)
-
-
 def test_a_change_to_the_id_that_it_has_keeps_the_lease_known(cli: CliWorld, blob: str) -> None:
     cli.call("lease", "acquire", f"blob:{blob}", "--proposed-lease-id", A)
     again = ("lease", "change", f"blob:{blob}", "--proposed-lease-id", A)

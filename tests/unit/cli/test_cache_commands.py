@@ -49,11 +49,6 @@ def test_a_cache_that_cannot_be_used_is_an_error(newer: CliWorld, command: tuple
     assert (ran.code, ran.out, ran.error["message"]) == (78, "", f"the ETag cache {path} {said}")
 
 
-def test_an_import_of_no_file_names_its_argument(offline: CliWorld) -> None:
-    ran = offline.call("cache", "import", "", "-o", "json")
-    assert (ran.code, ran.error["message"]) == (2, "FILE|- is empty")
-
-
 def test_kept_files_are_listed_pruned_by_their_age_and_cleared_only_where_that_is_meant(offline: CliWorld) -> None:
     folder = offline.root / ".cache" / "kept"
     folder.mkdir(parents=True, mode=0o700)

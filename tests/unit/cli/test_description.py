@@ -84,14 +84,6 @@ def test_every_function_that_a_rule_names_is_there() -> None:
     assert named - found == set()
 
 
-def test_a_topic_is_no_data(offline: CliWorld) -> None:
-    ran = offline.call("help", "conditions", "--json")
-    assert (ran.code, ran.err) == (
-        2,
-        "error: the topic conditions is text, not data\nhint: azguard help conditions\n",
-    )
-
-
 def test_every_status_in_the_table_of_faults_is_one_that_its_command_is_said_to_end_with() -> None:
     found = {(_name(row.command), row.says(column).code) for row in ROWS for column in Column}
     assert [(name, code) for name, code in sorted(found) if code not in ALL[name]["statuses"]] == []

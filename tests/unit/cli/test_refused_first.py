@@ -53,20 +53,6 @@ def test_what_was_never_read_is_refused_with_three_ways_out(offline: CliWorld, w
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("safe-update site/a --merge-patch -", "--merge-patch: stdin is not JSON"),
-        ("entity insert Orders/eu/1 -f -", "stdin is not JSON"),
-        ("blob metadata set site/a -f -", "stdin is not JSON"),
-        ("cache import -", "line 1 of stdin is not a JSON object"),
-    ],
-)
-def test_what_stdin_holds_is_not_told_as_of_a_file_named_dash(offline: CliWorld, words: str, message: str) -> None:
-    ran = offline.call(*words.split(), stdin=b"no JSON", env={"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER})
-    assert (ran.code, ran.err.startswith(f"error: {message}")) == (2, True), ran.err
-
-
-@pytest.mark.parametrize(
     ("words", "hint"),
     [
         (["blob", "list", "site/v1/"], "azguard blob list site --prefix v1/\n"),
