@@ -86,7 +86,7 @@ class BlobCopy:
 
     @property
     def follows_source(self) -> bool:
-        """Return whether it takes whatever version the source has when it is copied, and not one that was named."""
+        """Return whether the copy takes the version that the source has at that time, and not one that was named."""
         return Condition.SOURCE_IF_MATCH.header not in self.conditions.source_headers
 
     def check(self) -> None:
@@ -108,7 +108,7 @@ class BlobCopy:
 
     @property
     def pins(self) -> bool:
-        """Return whether it names the version of the source that it takes."""
+        """Return whether the request names the version of the source."""
         return Condition.SOURCE_IF_TAGS.header not in self.conditions.source_headers
 
 

@@ -52,7 +52,7 @@ class RequestedConditions:
 
     @cached_property
     def given(self) -> tuple[str, ...]:
-        """Return the names of those that are given."""
+        """Return the names of the given conditions."""
         return tuple(each.name for each in fields(self) if getattr(self, each.name) not in (None, False))
 
     @cached_property
@@ -67,7 +67,7 @@ CREATE_ONLY = RequestedConditions(if_none_match="*")
 
 
 def check(operation: Operation, asked: RequestedConditions) -> None:
-    """Refuse what the operation does not honour, whatever it is done to.
+    """Refuse the conditions that the operation honours on no resource.
 
     Raises:
         UsageError: an empty value, or a condition or combination that would be ignored; says why.

@@ -125,7 +125,7 @@ class Remembered(NamedTuple):
 
     #: What it last read or wrote, which is ``@last``.
     last: SeenVersion | None = None
-    #: The version that the copy being written came with: it guards by default, whatever was read since.
+    #: The version that the copy being written came with: it guards by default, even if another was read since.
     copy: SeenVersion | None = None
     #: The version that the file itself came with, where its path had another one: then neither guards.
     other: SeenVersion | None = None

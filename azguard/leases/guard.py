@@ -63,7 +63,7 @@ class GuardLease:
 
     @property
     def is_running(self) -> bool:
-        """Return whether it is one of our own whose term is certainly not over."""
+        """Return whether the lease is our own and its term is certainly not over."""
         return self.is_own and (self.ends is None or self.deadline.clock() < self.ends)
 
     @property

@@ -67,7 +67,7 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"
 
 
-# How a lease ended that is held no more, by the state of what it was on; what expired can be renewed.
+# How a lease ended, by the state of the resource that it was on; an expired one can be renewed.
 _OVER = {
     "available": Standing.RELEASED,
     "broken": Standing.BROKEN,

@@ -318,7 +318,7 @@ class ProcessLease:
         self.note.close(is_done=is_released)
 
     def find_places(self, target: Target) -> list[Target]:
-        """Return where it may be held; nowhere, if it is not the lease of ``target``."""
+        """Return where the lease may be held; nowhere, if it is not that of ``target``."""
         facts, address = self.note.facts, target.address
         if (facts.get("kind"), facts.get("container")) != (address.kind, address.container):
             return []

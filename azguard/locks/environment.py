@@ -144,7 +144,7 @@ class StepVariables:
         """
         github = Path(environ[_GITHUB]) if environ.get(_GITHUB) else None
         file = None if named is None else Path(named)
-        # Its format is GitHub's, by whatever name it is given.
+        # Its format is GitHub's, under either name.
         file = None if file is not None and github is not None and _is_same(file, github) else file
         found = cls(file, github, ci_jobs.is_azure_pipelines(environ), ci_jobs.find_job(environ), write_command)
         for path in found.paths:

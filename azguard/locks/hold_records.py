@@ -93,13 +93,13 @@ class HoldRecord:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether it is held, as far as this machine knows: by a process that lives, or without one."""
+        """Return whether the lock is held, as far as this machine knows: by a process that lives, or without one."""
         process = self.process
         return self.state is HoldState.HELD and (self.pid is None or (process is not None and process.lives))
 
     @property
     def may_be_held(self) -> bool:
-        """Return whether it may be held: as far as this machine knows, or by a process of another machine."""
+        """Return whether the lock may be held: as far as this machine knows, or by a process of another machine."""
         return self.is_kept or (self.state is HoldState.HELD and not self.is_here)
 
     @property

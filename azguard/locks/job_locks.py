@@ -46,7 +46,7 @@ class JobLock:
 
     @property
     def is_sticky(self) -> bool:
-        """Return whether it is held without a process."""
+        """Return whether the lock is held without a process."""
         return self.hold is not None and self.hold.pid is None
 
 
@@ -187,9 +187,9 @@ def release(
 ) -> "ReleaseResult":
     """Release a lock, after ending the process that renews it; that it was released before is no error.
 
-    The service decides. What is held when it is asked first was not lost before the release, whoever releases it then:
-    this run, the process that it ends, or another release at the same time. ``say`` is told of a
-    line that the history lacks.
+    The service decides. What is held when it is asked first was not lost before the release, which can be by this
+    run, the process that it ends, or another release at the same time. ``say`` is told of a line that the history
+    lacks.
 
     Raises:
         LockLost: it was lost before. Nothing was released.
@@ -379,7 +379,7 @@ def _was_released(known: JobLock, version: str | None, deadline: Deadline) -> bo
 
 
 def _clean_up(known: JobLock, found: LeaseState, say: Callable[[str], None]) -> None:
-    """Do what the process that renews a lease does after its release, unless it has."""
+    """Clean up after a release, unless the process that renewed the lease did."""
     if owners.is_reader(found.metadata):
         readers.delete(known.target)
     is_logged = _is_in_state(known, HoldState.LOST)

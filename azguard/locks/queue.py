@@ -79,7 +79,7 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Reader:
-    """One that reads under a lock, or that did so and has left its blob behind."""
+    """A holder that reads under a lock, or that has read and left its blob behind."""
 
     state: LeaseState
     target: Target

@@ -109,7 +109,7 @@ class LeaseLocks:
         while self._held:
             held = self._held.pop()
             if not held.inherited:
-                # Each is released, whatever became of the others.
+                # Each is released, even if another's release failed.
                 lost += self._release_one(held)
         return lost
 

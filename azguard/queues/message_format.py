@@ -24,7 +24,7 @@ _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 @dataclass(frozen=True)
 class Body:
-    """The text of a message, and what it is as base64."""
+    """The text of a message, and the bytes of which the text is the base64."""
 
     text: str
     #: The bytes of which it is the base64; None if it is none.

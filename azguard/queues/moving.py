@@ -1,7 +1,7 @@
 """Messages moved from one queue to another, such as from poison back to work: each is put there, then deleted here.
 
 A message is deleted only after the service has said that it was put, so that none is lost. The two steps are two
-requests: whatever ends the move between them leaves the message in both queues. Readers that take a message once need
+requests: a move that ends between them leaves the message in both queues. Readers that take a message once need
 a key in its content.
 
 The service gives a moved message a new id, a new insertion time and a dequeue count of zero.

@@ -109,7 +109,7 @@ def iterate_properties(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, An
 
 
 def check_value(name: str, kind: str, value: Any) -> Any:
-    """Return a JSON value of a type as it is sent, whatever the name: a parameter may well be called Timestamp."""
+    """Return a JSON value of a type as it is sent. Any name will do: a parameter may well be called Timestamp."""
     if kind not in TYPES:
         raise UsageError(
             f"{name}: {kind!r} is not a type of the Table service",

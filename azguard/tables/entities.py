@@ -120,11 +120,7 @@ def _list_stored(told: Any) -> list[Stored]:
 
 
 def _parse(answer: Answer, parse: Callable[[Any], T]) -> T:
-    """Return what the JSON of an answer says.
-
-    Raises:
-        Unreadable: it is cut, or another's.
-    """
+    """Return the value of an answer's JSON; Unreadable if it is cut, or another's."""
     try:
         return parse(json.loads(answer.content))
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,9 +1,8 @@
 """A ledger of updates beside the entities: a row for each op, written in the same transaction as the entity.
 
-The service does both or neither, whatever other writers do. So the row's presence proves that our write was committed;
-and that it is not there, read after the entity, proves that no attempt was committed over a version replaced by then.
-All attempts of an op write the same row, which only one of them can: sent again, or delivered late, the others are
-refused.
+The service writes both or neither. So the row's presence proves that our write was committed; and that it is not
+there, read after the entity, proves that no attempt was committed over a version replaced by then. All attempts of an
+op write the same row, which only one of them can: sent again, or delivered late, the others are refused.
 When an op is given up, its row is written and marked as void; then no attempt of it can be committed.
 
 Not guaranteed: once a row is deleted, its op is forgotten. Rows are never deleted by azguard.

@@ -110,12 +110,12 @@ class EntityWrite:
 
     @property
     def inserts(self) -> bool:
-        """Return whether it is for an entity that does not exist yet."""
+        """Return whether the write is for an entity that does not exist yet."""
         return self.verb is Verb.INSERT
 
     @property
     def partial(self) -> bool:
-        """Return whether properties that it does not name stay as they are."""
+        """Return whether properties that the write does not name stay as they are."""
         return self.verb is Verb.MERGE or self.merges
 
     @property

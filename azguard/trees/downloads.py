@@ -34,7 +34,7 @@ class TreeDownload:
     patterns: Patterns
     reads: Reads
     asked: RequestedConditions
-    #: Whether a file that is in the folder is left alone, whatever it holds.
+    #: Whether a file that is in the folder is left alone, even with other content.
     skips_existing: bool = False
     #: Whether a file is left alone that holds the content already.
     skips_unchanged: bool = False

@@ -248,7 +248,7 @@ def _check_place(path: Path, name: str) -> None:
 
 
 def _find_mode(path: Path, name: str) -> int | None:
-    """Return the mode of what is there, None if nothing is; a link is refused, wherever it leads."""
+    """Return the mode of the file or folder at a path, None if there is none; any link is refused."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -315,7 +315,7 @@ def _find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> 
 
 
 def record_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> bool:
-    """Record the version that was listed as read into a file that holds it; return whether it does: see ``is_same``."""
+    """Record the listed version as read into a file that holds it; return whether the file does: see ``is_same``."""
     same = _find_same(file, target, listed, reads)
     if same is not None:
         reads.record(target, same, same.copy, same.lineage)

@@ -70,7 +70,7 @@ class TreeItem:
     reason: str | None = None
 
     def done(self) -> Done:
-        """Return it as the end of a job; what is newer there has a number of its own in the summary."""
+        """Return this end of a job; newer versions have a number of their own in the summary."""
         is_newer = (self.outcome, self.reason) == (SKIPPED, NEWER_THERE)
         return Done(self.address, f"{SKIPPED} ({NEWER_THERE})" if is_newer else self.outcome, result=self)
 

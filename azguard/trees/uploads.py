@@ -44,11 +44,11 @@ class FileWrites:
     asked: RequestedConditions
     #: Whose reads guard the writes; part of each op.
     scope: str
-    #: Whether what exists there is left alone, whatever it is.
+    #: Whether a blob or file that exists is left alone.
     skips_existing: bool = False
     #: Whether a file is left alone whose content is there already.
     skips_unchanged: bool = False
-    #: Whether a file is left alone that was not changed here since this scope got or put it, whatever is there now.
+    #: Whether a file is left alone that was not changed here since this scope got or put it; the other may be newer.
     skips_delivered: bool = False
 
     def job(self, file: LocalFile, target: Target, control: Control, known: ListedItem | None) -> Job:

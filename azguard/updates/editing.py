@@ -3,8 +3,8 @@
 Knows no service, and no editor but as a function. The person may take hours, so the loop, its deadline and the queue of
 this machine's writers begin when the editor has ended. All attempts, however often the editor is opened, are one op.
 
-What was typed is in a file from the first moment on. It is deleted when it is written; whatever else happens, it stays,
-with the version that it was made from beside it, so that a later session can go on.
+What was typed is in a file from the first moment on. The file is deleted when its content is written; otherwise it
+stays, with the version that it was made from beside it, so that a later session can go on.
 """
 
 import os
@@ -184,7 +184,7 @@ class EditSession:
 
     @property
     def _when(self) -> str:
-        """Return when the other writer wrote, as far as the service tells; it does not tell who."""
+        """Return when the other writer wrote, as far as the service tells; who it was is not told."""
         at = None if self._seen is None else self._seen.last_modified
         return "" if at is None else f" ({iso(at)})"
 
@@ -213,7 +213,7 @@ class EditSession:
             self._tools.run_editor(self._file.path)
             made = self._file.read(_MOST_BYTES)
             if made == self._base + b"\n":
-                made = self._base  # Many editors end the last line, whatever was typed.
+                made = self._base  # Many editors end the last line by themselves.
             problem = self._find_problem(self._base, made)
             if problem is None:
                 return made

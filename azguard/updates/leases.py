@@ -85,14 +85,14 @@ class UpdateLease:
         return _require_leasable(self._run)
 
     def note(self, step: str, **facts: Any) -> None:
-        """Note a step in the trace, unless the resource does so where it sends the request."""
+        """Note a step in the trace, unless the resource notes it where the request is sent."""
         if self._leases.takes_proposed_id:
             self._run.note(step, **facts)
 
     def acquire(self, state: CurrentVersion) -> CallResult[None]:
         """Ask once for a lease on the very version that was read."""
         run = self._run
-        # Stored before the request is sent, so that the lease is released whatever interrupts us.
+        # Stored before the request is sent, so that the lease is released after any interruption.
         lease_id = self._id = self._id or run.tools.new_lease_id()
         shortest = GUARD_SECONDS if run.plan.guard_by_lease else _SHORTEST_SECONDS
         sending = 0.0 if run.work is None else len(run.work.content) / PACE_BYTES_PER_SECOND

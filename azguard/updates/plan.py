@@ -80,7 +80,7 @@ class UpdatePlan:
 
     @property
     def is_remembered(self) -> bool:
-        """Return whether it is written that the op is done, even where it changes nothing."""
+        """Return whether the op is recorded as done even if it changes nothing."""
         return self.is_keyed and self.leaves_trace
 
     @property

@@ -1,4 +1,4 @@
-"""What the safe-update loop needs of a resource, whatever its kind.
+"""What the safe-update loop needs of a resource of any kind.
 
 Read a version; write over it on the condition that it is still current; find by the lineage, which each version
 carries, whether a write was committed. One small adapter per kind of resource implements this, so that the loop needs
@@ -134,7 +134,7 @@ class UpdatableResource(Protocol):
 
     @property
     def leases(self) -> "Leasable | None":
-        """Return how it is leased; None where the service knows no lease on such a resource."""
+        """Return how the resource is leased; None where the service knows no lease on such a resource."""
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the result of the transform in canonical form, so that equal bytes mean unchanged content.

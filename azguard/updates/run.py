@@ -184,7 +184,7 @@ class UpdateRun:
     def end(
         self, committed: CommittedVersion, outcome: str, lineage: str | None, applied: Applied | None = None
     ) -> UpdateResult:
-        """Record the result and return it. From now on it stands, whatever interrupts us."""
+        """Record the result and return it. It stands from now on, even if we are interrupted."""
         work = self.work
         self.result = UpdateResult(
             committed=committed,

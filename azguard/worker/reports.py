@@ -260,7 +260,7 @@ def build_metrics(queue: str, counts: WorkCounts) -> str:
 
 
 class MetricsFile:
-    """Writes the counts to a file every few seconds; without a file it does nothing."""
+    """Writes the counts to a file every few seconds; without a file, none are written."""
 
     def __init__(
         self,

@@ -113,7 +113,7 @@ class Append:
 
     @property
     def is_pinned(self) -> bool:
-        """Return whether it is for one version or one place, so that another end is no place for it."""
+        """Return whether the conditions name one version or one position, so that no other end of the blob is taken."""
         return any(each.header in self.conditions.headers for each in _PINS)
 
     @property
@@ -194,8 +194,8 @@ def find_or_create_end(given: Append, deadline: Deadline) -> tuple[End, bool]:
 def _choose_position(given: Append, found: Any) -> int:
     """Return the byte at which to append: the one that the conditions name, or the end.
 
-    Where the blob does not end at that byte, nothing is sent: equal bytes behind it are then not ours, whatever lease
-    we hold. Only the caller's word that no other writer writes them makes them those of an earlier run.
+    Where the blob does not end at that byte, nothing is sent: equal bytes behind it are then not ours, even under
+    our lease. Only the caller's word that no other writer writes them makes them those of an earlier run.
     """
     size: int = found.size
     typed = given.conditions.headers.get(Condition.APPEND_POSITION.header)
