@@ -6,6 +6,7 @@ The way of one run:
 ``registry``    the commands by name: their modules and their summaries
 ``shared_state``  what the runs in one process have in common
 ``in_process``  lines that run in one process, each in a thread
+``nouns``       commands that several nouns have alike
 ``context``     what a command is handed: the account, the cache, the conditions, the output
 ``errors``      every exception as an exit status and words, the one place
 ``signals``     what a signal does to a run

@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 from azguard.address import Kind
 from azguard.blobs import containers, listing
+from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import parts
-from azguard.cli.options import common, resources
-from azguard.cli.options.resources import Noun, declare_exists, declare_list, declare_show
+from azguard.cli.nouns import Noun, declare_exists, declare_list, declare_show
+from azguard.cli.options import common
 from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
@@ -37,8 +38,8 @@ def _read_policies(*asked: Any) -> Any:
 
 app = Group("Containers: create, show, exists, list, delete, metadata, acl.")
 _CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
-metadata_app = resources.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, _read_metadata)
-acl_app = resources.declare_part(app, _CONTAINER, Part.ACL, CONTAINER_GET_ACL, _read_policies)
+metadata_app = nouns.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, _read_metadata)
+acl_app = nouns.declare_part(app, _CONTAINER, Part.ACL, CONTAINER_GET_ACL, _read_policies)
 
 
 @app.command(spec=common.operation(CONTAINER_CREATE))
@@ -60,7 +61,7 @@ def create(
     """
     target = env.locate(container, Kind.CONTAINER)
     access = None if public_access == "off" else public_access
-    resources.create(env, target, if_exists, metadata, public_access=access)
+    nouns.create(env, target, if_exists, metadata, public_access=access)
 
 
 declare_show(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show, topic="")
@@ -73,7 +74,7 @@ def delete(
     env: Environment,
     container: common.Container,
     with_contents: common.WithContents = False,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Delete a container, if it is empty and unchanged.
 
@@ -93,7 +94,7 @@ def delete(
     """
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
-    resources.delete(
+    nouns.delete(
         env,
         target,
         conditions,
@@ -109,7 +110,7 @@ def set_metadata(
     env: Environment,
     container: common.Container,
     metadata: common.Metadata = None,
-    file: resources.MetadataFile = None,
+    file: common.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a container. azguard keeps its own entry.
 
@@ -129,14 +130,14 @@ def set_metadata(
     target = env.locate(container, Kind.CONTAINER)
     wanted, seen = parts.read_metadata(metadata, file)
     done = replace_container_metadata(target, wanted, env.conditions(target, seen), env.deadline)
-    resources.record_replaced(env, target, Part.METADATA, done)
+    nouns.record_replaced(env, target, Part.METADATA, done)
 
 
 @acl_app.command(name="set", spec=common.operation(CONTAINER_SET_ACL))
 def set_policies(
     env: Environment,
     container: common.Container,
-    file: resources.File = None,
+    file: common.JsonFile = None,
     public_access: Annotated[
         str | None,
         option("--public-access", "off|blob|container", "Choose who may read it without a SAS.", choice),
@@ -164,4 +165,4 @@ def set_policies(
     stays = file is None and public_access is not None
     policies, seen = (None, None) if stays else parts.read_policies(file, Kind.CONTAINER)
     done = replace(target, policies, public_access, env.conditions(target, seen), env.deadline)
-    resources.record_replaced(env, target, Part.ACL, done)
+    nouns.record_replaced(env, target, Part.ACL, done)

@@ -3,13 +3,12 @@
 from typing import Annotated
 
 from azguard.address import Kind
-from azguard.cli import completers
+from azguard.cli import completers, nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
-from azguard.cli.options import common, resources
+from azguard.cli.nouns import Noun, declare_exists, declare_metadata, declare_show
+from azguard.cli.options import common
 from azguard.cli.options.content_headers import SOME_SMB_PROPERTY, SmbPropertyOptions
-from azguard.cli.options.file_metadata import declare_metadata
-from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
 from azguard.files import directories, entries
@@ -55,7 +54,7 @@ def create(
     Topics: files
     """
     target = env.locate(directory, Kind.DIR, writable=True)
-    resources.create(env, target, if_exists, metadata)
+    nouns.create(env, target, if_exists, metadata)
 
 
 declare_show(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, directories.show)
@@ -82,7 +81,7 @@ def list_(
 
 
 @app.command(spec=common.operation(DIRECTORY_DELETE))
-def delete(env: Environment, directory: addresses.Directory, dry_run: resources.DryRun = False) -> None:
+def delete(env: Environment, directory: addresses.Directory, dry_run: common.DryRun = False) -> None:
     """Delete a directory, if it is empty.
 
     A directory that is not empty is never deleted (exit 40). The service cannot guard the version of a directory:
@@ -97,7 +96,7 @@ def delete(env: Environment, directory: addresses.Directory, dry_run: resources.
     """
     target = env.locate(directory, Kind.DIR, writable=True)
     conditions = env.conditions(target)
-    resources.delete(
+    nouns.delete(
         env,
         target,
         conditions,
@@ -112,7 +111,7 @@ def rename(
     env: Environment,
     directory: Annotated[str, argument("OLD", "The directory: SHARE/PATH, or its URL.", completer=completers.files)],
     new: Annotated[str, argument("NEW", "Its new address: SHARE/PATH.", completer=completers.files)],
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Rename a directory with all that is in it, inside its share, and replace nothing.
 

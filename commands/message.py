@@ -5,9 +5,10 @@ from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
+from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
-from azguard.cli.options import common, resources
+from azguard.cli.options import common
 from azguard.cli.options.messages import (
     HIDING,
     HIDING_OF_RECEIVED,
@@ -266,9 +267,7 @@ def update(env: Environment, message: Message, given: ChangeOptions) -> None:
 
 
 @app.command(spec=common.operation(QUEUE_DELETE_MESSAGE))
-def delete(
-    env: Environment, message: Message, pop_receipt: PopReceipt = None, dry_run: resources.DryRun = False
-) -> None:
+def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None, dry_run: common.DryRun = False) -> None:
     """Delete a message that you received, if no one received it since.
 
     The receipt guards the delete: the one that you give, that of the JSON of message get (@FILE), or the last one of
@@ -303,7 +302,7 @@ def clear(
     env: Environment,
     queue: common.Queue,
     with_contents: common.WithContents = False,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Delete all messages of a queue. Nothing can guard that, so it has to be said: --last-writer-wins.
 
@@ -319,9 +318,9 @@ def clear(
     conditions = env.conditions(target)
     if dry_run:
         count = None if with_contents else queues.count_messages
-        resources.show_doomed(env, target, conditions, lambda: queues.show(target, conditions, env.deadline), count)
+        nouns.show_doomed(env, target, conditions, lambda: queues.show(target, conditions, env.deadline), count)
         return
     if not with_contents:
-        confirm = resources.confirm_clear(target)
+        confirm = nouns.confirm_clear(target)
         require_empty(queues.count_messages, target, env.deadline.fresh(), confirm, stays=True)
     env.out.show(messages.clear(target, conditions.guard, env.deadline.fresh()))

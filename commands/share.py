@@ -3,11 +3,11 @@
 from typing import Annotated
 
 from azguard.address import Kind
+from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, parts
-from azguard.cli.options import common, resources
-from azguard.cli.options.file_metadata import declare_metadata
-from azguard.cli.options.resources import Noun, declare_exists, declare_show
+from azguard.cli.nouns import Noun, declare_exists, declare_metadata, declare_show
+from azguard.cli.options import common
 from azguard.cli.options.types import choice, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
@@ -40,7 +40,7 @@ declare_metadata(
     "The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.",
     first=" --last-writer-wins",
 )
-acl_app = resources.declare_part(app, _SHARE, Part.ACL, SHARE_GET_ACL, access_policies.get)
+acl_app = nouns.declare_part(app, _SHARE, Part.ACL, SHARE_GET_ACL, access_policies.get)
 
 
 @app.command(spec=common.operation(SHARE_CREATE))
@@ -65,7 +65,7 @@ def create(
     Topics: files
     """
     target = env.locate(share, Kind.SHARE, writable=True)
-    resources.create(env, target, if_exists, metadata, quota=quota, access_tier=access_tier)
+    nouns.create(env, target, if_exists, metadata, quota=quota, access_tier=access_tier)
 
 
 declare_show(app, _SHARE, SHARE_GET_PROPERTIES, shares.show, "quota")
@@ -100,7 +100,7 @@ def delete(
     delete_snapshots: Annotated[
         str | None, option("--delete-snapshots", "include", "Delete its snapshots too.", choice)
     ] = None,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Delete a share, if it is empty and unchanged.
 
@@ -121,7 +121,7 @@ def delete(
     target = env.locate(share, Kind.SHARE)
     conditions = env.conditions(target)
     snapshots = delete_snapshots is not None
-    resources.delete(
+    nouns.delete(
         env,
         target,
         conditions,
@@ -197,7 +197,7 @@ def quota(
 
 
 @acl_app.command(name="set", spec=common.operation(SHARE_SET_ACL))
-def set_policies(env: Environment, share: addresses.Share, file: resources.File = None) -> None:
+def set_policies(env: Environment, share: addresses.Share, file: common.JsonFile = None) -> None:
     """Replace all access policies of a share by those of a JSON file, as acl get prints them.
 
     The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes. New policies

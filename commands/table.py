@@ -3,10 +3,11 @@
 import sys
 
 from azguard.address import Kind
+from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import parts, streams
-from azguard.cli.options import common, resources
-from azguard.cli.options.resources import Noun, declare_list
+from azguard.cli.nouns import Noun, declare_list
+from azguard.cli.options import common
 from azguard.cli.parsing.tree import Group
 from azguard.resources import access_policies, existence
 from azguard.resources.existence import require_empty
@@ -48,7 +49,7 @@ def delete(
     env: Environment,
     table: common.Table,
     with_contents: common.WithContents = False,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
@@ -70,10 +71,10 @@ def delete(
     if dry_run:
         # A table has no other properties.
         look = lambda: access_policies.get(target, conditions, env.deadline)  # noqa: E731
-        resources.show_doomed(env, target, conditions, look, None if with_contents else tables.count_entities)
+        nouns.show_doomed(env, target, conditions, look, None if with_contents else tables.count_entities)
         return
     if not with_contents:
-        require_empty(tables.count_entities, target, env.deadline.fresh(), resources.confirm_delete(target))
+        require_empty(tables.count_entities, target, env.deadline.fresh(), nouns.confirm_delete(target))
     env.out.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.reads.forget(target)
 

@@ -3,13 +3,11 @@
 Of many commands:
 
 ``common``          the options that are declared once for many commands
-``resources``       of what creates, deletes and clears; metadata, tags and access policies
 ``guarded_runs``    of what runs a command under a lock
 
 By what a command is about:
 
 ``content_headers`` of ``put`` and ``set-properties``: content, headers, which bytes
-``file_metadata``   the commands of the metadata of a share, a directory or a file
 ``copies``          of what names the source of a copy
 ``trees``           of trees of files, and the run that they describe
 ``messages``        of messages, and which receipt is meant

@@ -113,6 +113,24 @@ NoLineage = Annotated[
     bool,
     flag("--no-lineage", "Write no lineage; see azguard help updates."),
 ]
+_FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it.", TEXT, otherwise="stdin")
+JsonFile = Annotated[str | None, _FILE]
+MetadataFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--metadata"),))]
+TagsFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--tags"),))]
+DryRun = Annotated[bool, flag("--dry-run", "Show what would be done; change nothing.")]
+VersionOf = Annotated[
+    str | None,
+    option(
+        "--version-of",
+        "FILE",
+        "Delete only the version that came with this copy.",
+        TEXT,
+        rules=(
+            excludes("--version-of", "--recursive --etag --last-writer-wins"),
+            checked("--version-of", "a file that azguard wrote, or put", "parts.find_version_of"),
+        ),
+    ),
+]
 
 
 @dataclass(frozen=True)

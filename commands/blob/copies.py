@@ -8,7 +8,7 @@ from azguard.address import Kind
 from azguard.cli import completers, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
-from azguard.cli.options import common, resources
+from azguard.cli.options import common
 from azguard.cli.options.copies import RULES, CopyId, find_ends, locate_source
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
@@ -134,7 +134,7 @@ def abort_copy(
     env: Environment,
     blob: _Destination,
     copy_id: CopyId = None,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Stop a copy that is pending. The destination is then an empty blob.
 

@@ -10,7 +10,7 @@ from azguard.address import Kind
 from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input import parts, values
-from azguard.cli.options import common, resources
+from azguard.cli.options import common
 from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.trees import TreeOptions
 from azguard.cli.options.types import TEXT, ValueType, choice
@@ -133,7 +133,7 @@ def delete(
             choice,
         ),
     ] = None,
-    version_of: resources.VersionOf = None,
+    version_of: common.VersionOf = None,
     snapshot_first: common.NoSnapshotFirst = False,
     *,
     tree: TreeOptions,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.cli import completers
+from azguard.cli import completers, nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
-from azguard.cli.options import common, resources
+from azguard.cli.options import common
 from azguard.cli.options.content_headers import ContentOptions
 from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, SourceUrl, read_source
 from azguard.cli.options.types import HEADER, SIZE, size
@@ -189,7 +189,7 @@ def clear_pages(
         option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1)),
     ] = None,
     offset: _Offset = 0,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Clear pages, so that they hold zeros and cost nothing.
 
@@ -206,7 +206,7 @@ def clear_pages(
     write = plan_pages(env, target, offset)
     if dry_run:
         look = lambda: listing.show(target, Conditions(), env.deadline)  # noqa: E731
-        resources.show_doomed(env, target, write.conditions, look, outcome=WOULD_CLEAR)
+        nouns.show_doomed(env, target, write.conditions, look, outcome=WOULD_CLEAR)
         return
     done = page_write.clear(write, length, env.lease_records)
     record_pages(env, write, done)

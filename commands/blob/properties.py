@@ -5,11 +5,12 @@ from typing import Annotated, Any, ClassVar
 
 from azguard.address import Kind
 from azguard.blobs.headers import TIERS
+from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import parts
-from azguard.cli.options import common, resources
+from azguard.cli.nouns import Noun
+from azguard.cli.options import common
 from azguard.cli.options.content_headers import HEADERS, NAME_HEADER, NOTHING_TO_SET, HeaderOptions
-from azguard.cli.options.resources import Noun
 from azguard.cli.options.types import spelt
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -42,7 +43,7 @@ def _read_tags(*asked: Any) -> Any:
 _TIER = spelt("|".join(TIERS))
 app = Group("Properties of a blob: metadata, tags, set-properties, tier.")
 _BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
-metadata_app = resources.declare_part(
+metadata_app = nouns.declare_part(
     app,
     _BLOB,
     Part.METADATA,
@@ -50,7 +51,7 @@ metadata_app = resources.declare_part(
     _read_metadata,
     "What you read of the content still guards the next put.",
 )
-tags_app = resources.declare_part(
+tags_app = nouns.declare_part(
     app,
     _BLOB,
     Part.TAGS,
@@ -76,7 +77,7 @@ def set_metadata(
     env: Environment,
     blob: common.Blob,
     metadata: common.Metadata = None,
-    file: resources.MetadataFile = None,
+    file: common.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a blob, but only of the version you have seen.
 
@@ -100,7 +101,7 @@ def set_metadata(
     target = env.locate(blob, Kind.BLOB, writable=True)
     wanted, seen = parts.read_metadata(metadata, file)
     done = replace_all(target, wanted, env.conditions(target, seen), env.lease_records, env.deadline)
-    resources.record_replaced(env, target, Part.METADATA, done)
+    nouns.record_replaced(env, target, Part.METADATA, done)
 
 
 @tags_app.command(
@@ -108,7 +109,7 @@ def set_metadata(
     spec=common.operation(BLOB_SET_TAGS),
     rules=(checked("BLOB", "no snapshot, whose tags stay", "properties.set_tags"),),
 )
-def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file: resources.TagsFile = None) -> None:
+def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file: common.TagsFile = None) -> None:
     """Replace all index tags of a blob, but only those you have seen, on the version you have seen.
 
     A file that tags get printed names its version, which guards the write. Without such a file, what tags get read last

@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.cli import context
+from azguard.cli import context, nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.input.addresses import locate_designated
-from azguard.cli.options import common, leases, resources
+from azguard.cli.options import common, leases
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -186,7 +186,7 @@ def delete(
         str | None,
         option("--version-of", "FILE|-", "Delete only the version of this copy.", TEXT),
     ] = None,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Delete an entity, but only the version you have seen.
 
@@ -205,7 +205,7 @@ def delete(
     if dry_run:
         target = env.locate(entity, Kind.ENTITY)
         conditions = env.conditions(target, _copy_to_delete(target, version_of).version)
-        resources.show_doomed(env, target, conditions, lambda: entities.get(target, env.deadline))
+        nouns.show_doomed(env, target, conditions, lambda: entities.get(target, env.deadline))
         return
     _write(env, entity, Verb.DELETE, EntityOptions(file=version_of, lock=lock))
 

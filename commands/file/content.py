@@ -6,10 +6,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from azguard.address import Kind
+from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams
 from azguard.cli.input.streams import Overwrite, to_file, to_stream
-from azguard.cli.options import common, resources
+from azguard.cli.options import common
 from azguard.cli.options.content_headers import ContentOptions, PutContentOptions, SmbPropertyOptions, SpanOptions
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
 from azguard.cli.options.types import SIZE, TEXT, size
@@ -269,7 +270,7 @@ def clear_range(
         option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1)),
     ] = None,
     offset: _Offset = 0,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Clear a range of a file, so that it holds zeros and takes no room.
 
@@ -285,7 +286,7 @@ def clear_range(
     write = _plan(env, file, offset)
     if dry_run:
         look = lambda: files.show(write.target, write.conditions, env.deadline)  # noqa: E731
-        resources.show_doomed(env, write.target, write.conditions, look, outcome=WOULD_CLEAR)
+        nouns.show_doomed(env, write.target, write.conditions, look, outcome=WOULD_CLEAR)
         return
     done = ranges.clear_range(write, length or 0)
     addresses.record_written(env, write.target, write.conditions, done)

@@ -8,7 +8,7 @@ from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
-from azguard.cli.options import common, resources
+from azguard.cli.options import common
 from azguard.cli.options.content_headers import SmbPropertyOptions
 from azguard.cli.options.copies import RULES, CopyId, find_ends, locate_source
 from azguard.cli.options.types import DURATION, TEXT
@@ -193,7 +193,7 @@ def abort_copy(
     env: Environment,
     path: _Destination,
     copy_id: CopyId = None,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Stop a copy that is pending. The destination is then an empty file.
 
@@ -227,7 +227,7 @@ def rename(
     source_lease_id: Annotated[
         str | None, option("--source-lease-id", "ID", "The lease of the file that is renamed.", TEXT)
     ] = None,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Rename a file inside its share; nothing is replaced that you did not read.
 

@@ -5,9 +5,11 @@ from datetime import timedelta
 from typing import Annotated, ClassVar
 
 from azguard.address import Kind
+from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, parts
-from azguard.cli.options import common, resources
+from azguard.cli.nouns import Noun, declare_exists, declare_metadata, declare_show
+from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
     HEADERS,
     NAME_HEADER,
@@ -16,8 +18,6 @@ from azguard.cli.options.content_headers import (
     HeaderOptions,
     SmbPropertyOptions,
 )
-from azguard.cli.options.file_metadata import declare_metadata
-from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.options.trees import FileTreeDeleteOptions
 from azguard.cli.options.types import DURATION
 from azguard.cli.options.types import size as size_type
@@ -88,7 +88,7 @@ def list_(
 def delete(
     env: Environment,
     file: addresses.File,
-    version_of: resources.VersionOf = None,
+    version_of: common.VersionOf = None,
     *,
     tree: FileTreeDeleteOptions,
 ) -> None:
@@ -115,7 +115,7 @@ def delete(
     copy = None if version_of is None else parts.find_version_of(env, target, version_of)
     conditions = env.conditions(target, copy)
     if tree.dry_run:
-        resources.show_doomed(env, target, conditions, lambda: files.show(target, conditions, env.deadline))
+        nouns.show_doomed(env, target, conditions, lambda: files.show(target, conditions, env.deadline))
         return
     guarding = addresses.guarding(env)
     env.out.show(env.reads.delete(target, conditions, lambda: files.delete(target, conditions, guarding, env.deadline)))

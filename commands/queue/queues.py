@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.cli import completers, signals
+from azguard.cli import completers, nouns, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import parts
-from azguard.cli.options import common, resources
+from azguard.cli.nouns import Noun, declare_exists, declare_list
+from azguard.cli.options import common
 from azguard.cli.options.messages import LIFE, PoisonQueue, locate_poison
-from azguard.cli.options.resources import Noun, declare_exists, declare_list
 from azguard.cli.options.types import COUNT, FILE
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import argument, flag, option
@@ -60,8 +60,8 @@ poison_app = Group("The messages that could not be handled: list.")
 app.add("poison", poison_app)
 _QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
 _NO_ETAG = "The service gives them no ETag; azguard makes the one it shows from their content."
-metadata_app = resources.declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
-acl_app = resources.declare_part(app, _QUEUE, Part.ACL, QUEUE_GET_ACL, access_policies.get, _NO_ETAG)
+metadata_app = nouns.declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
+acl_app = nouns.declare_part(app, _QUEUE, Part.ACL, QUEUE_GET_ACL, access_policies.get, _NO_ETAG)
 
 
 @app.command(spec=common.operation(QUEUE_CREATE))
@@ -84,7 +84,7 @@ def create(
     Topics: queues
     """
     target = env.locate(queue, Kind.QUEUE)
-    resources.create(env, target, if_exists, metadata)
+    nouns.create(env, target, if_exists, metadata)
 
 
 @app.command(spec=common.operation(QUEUE_GET_METADATA))
@@ -112,7 +112,7 @@ def delete(
     env: Environment,
     queue: common.Queue,
     with_contents: common.WithContents = False,
-    dry_run: resources.DryRun = False,
+    dry_run: common.DryRun = False,
 ) -> None:
     """Delete a queue, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
@@ -131,7 +131,7 @@ def delete(
     """
     target = env.locate(queue, Kind.QUEUE)
     conditions = env.conditions(target)
-    resources.delete(
+    nouns.delete(
         env,
         target,
         conditions,
@@ -273,7 +273,7 @@ def set_metadata(
     env: Environment,
     queue: common.Queue,
     metadata: common.Metadata = None,
-    file: resources.MetadataFile = None,
+    file: common.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a queue. azguard keeps its own entry.
 
@@ -295,7 +295,7 @@ def set_metadata(
 
 
 @acl_app.command(name="set", spec=common.operation(QUEUE_SET_ACL))
-def set_policies(env: Environment, queue: common.Queue, file: resources.File = None) -> None:
+def set_policies(env: Environment, queue: common.Queue, file: common.JsonFile = None) -> None:
     """Replace all access policies of a queue by those of a JSON file, as acl get prints them.
 
     The service cannot guard this write. With --allow-race azguard compares the policies with those that you read

@@ -1,49 +1,29 @@
-"""The options of commands about any resource: what creates and deletes it; its metadata, tags or policies."""
+"""Commands that several nouns have alike: what creates, shows, lists and deletes; metadata, tags and policies."""
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.types import TEXT
-from azguard.cli.parsing.rows import CommandSpec, flag, option
+from azguard.cli.parsing.rows import CommandSpec
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import NotFound
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_DELETE
 from azguard.wire.rows import Operation, Part
 
 if TYPE_CHECKING:
-    from azguard.guards.resolve import Conditions
     from azguard.resources.existence import Contents, Count
 
 
 #: Asks the service for a resource.
 Look = Callable[[Target, "Conditions", Deadline], Any]
-_FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it.", TEXT, otherwise="stdin")
-File = Annotated[str | None, _FILE]
-MetadataFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--metadata"),))]
-TagsFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--tags"),))]
-DryRun = Annotated[bool, flag("--dry-run", "Show what would be done; change nothing.")]
-VersionOf = Annotated[
-    str | None,
-    option(
-        "--version-of",
-        "FILE",
-        "Delete only the version that came with this copy.",
-        TEXT,
-        rules=(
-            excludes("--version-of", "--recursive --etag --last-writer-wins"),
-            checked("--version-of", "a file that azguard wrote, or put", "parts.find_version_of"),
-        ),
-    ),
-]
 # What a part is called, and its command.
 _WORDS = {
     Part.METADATA: ("metadata", "metadata"),
@@ -279,3 +259,43 @@ def _deliver_part(env: Environment, target: Target, part: Part, found: Any, line
     # What was shown in part, or went to /dev/null, was not read.
     if env.out.shows_whole(found) and streams.to_stream(sys.stdout).is_kept:
         env.reads.record_part(target, part, found, lineage)
+
+
+def declare_metadata(
+    app: Group, noun: Noun, reads: Operation, writes: Operation, note: str, *, first: str = "", last: str = ""
+) -> None:
+    """Declare get and set; ``note`` says in the help of set what guards it, ``first`` and ``last`` end its examples."""
+
+    def set_metadata(
+        env: Environment, resource: Any, metadata: common.Metadata = None, file: common.MetadataFile = None
+    ) -> None:
+        from azguard.cli.input import addresses, parts
+        from azguard.files import properties
+
+        target = env.locate(resource, noun.kind, writable=True)
+        wanted, seen = parts.read_metadata(metadata, file)
+        conditions, guarding = env.conditions(target, seen), addresses.guarding(env)
+        done = properties.replace_metadata(target, wanted, conditions, guarding, env.deadline)
+        record_replaced(env, target, Part.METADATA, done)
+
+    line, called = f"azguard {noun.word} metadata", noun.called
+    text = f"""Replace all metadata of a {called}, if they are still those that you read. azguard keeps its own entry.
+
+    {note}
+
+    Examples:
+        {line} set {noun.example} --metadata owner=ops{first}
+        {line} get {noun.example} > metadata.json
+        {line} set {noun.example} -f metadata.json{last}
+
+    Topics: {noun.topic}
+    """
+    commands = declare_part(app, noun, Part.METADATA, reads, _read_metadata)
+    set_metadata.__annotations__["resource"] = noun.argument
+    commands.command("set", spec=common.operation(writes), text=text)(set_metadata)
+
+
+def _read_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
+    from azguard.files import properties
+
+    return properties.get_metadata(target, conditions, deadline)
