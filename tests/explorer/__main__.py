@@ -77,7 +77,7 @@ def _parse() -> argparse.Namespace:
 def _choose_bound(given: argparse.Namespace, scenario: Scenario) -> Bound:
     if given.bound is not None:
         return Bound(**given.bound)
-    return (given.short and scenario.short) or scenario.bound
+    return (given.short and scenario.short) or scenario.deep or scenario.bound
 
 
 def _describe(report: Report) -> dict[str, object]:

@@ -82,8 +82,10 @@ _REPLACES = {
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of updates of one entity."""
     by: dict[str, Any] = {"ledger": True}
-    yield _scenario("entity, lineage", _updater("A", ledger=False), _updater("B", ledger=False), short=Bound())
-    yield _scenario("entity, ledger", _updater("A", **by), _updater("B", **by))
+    deep: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=0), "is_symmetric": True}
+    both = _updater("A", ledger=False), _updater("B", ledger=False)
+    yield _scenario("entity, lineage", *both, short=Bound(), **deep)
+    yield _scenario("entity, ledger", _updater("A", **by), _updater("B", **by), **deep)
     yield _scenario(
         "entity, ledger, op-id twice", _updater("A", op="K", **by), _updater("B", op="K", after="A", **by), kills=1
     )
@@ -92,7 +94,7 @@ def scenarios() -> Iterator[Scenario]:
 _SHORT = Bound(faults=1)
 
 
-def _scenario(name: str, *programs: Program, kills: int = 0, short: Bound = _SHORT) -> Scenario:
+def _scenario(name: str, *programs: Program, kills: int = 0, short: Bound = _SHORT, **more: Any) -> Scenario:
     return Scenario(
         name=name,
         programs=programs,
@@ -103,4 +105,5 @@ def _scenario(name: str, *programs: Program, kills: int = 0, short: Bound = _SHO
         foreign={**_MERGES, **_REPLACES},
         alphabet=ONCE,
         judges_doubts=False,
+        **more,
     )

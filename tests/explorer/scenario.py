@@ -107,9 +107,12 @@ class Scenario:
     programs: tuple[Program, ...]
     services: Services
     rules: Rules
+    #: That of ``--thorough``, and of a run of nothing else, if ``deep`` is None.
     bound: Bound
     #: That of the short tests; None leaves it to walks at random.
     short: Bound | None
+    #: That of ``pytest -m thorough`` and of ``python -m tests.explorer``.
+    deep: Bound | None = None
     foreign: Mapping[str, Foreign] = field(default_factory=dict)
     alphabet: tuple[Fault, ...] = faults.USUAL
     #: How far time may move while a process has something to send, which is then slow; more is a stop.

@@ -292,8 +292,10 @@ _SAME: dict[str, Any] = {"transform": lambda content: content if b"K" in content
 
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of updates of one blob."""
-    yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=ONCE, slow_seconds=0.0)
-    yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, judges_doubts=False)
+    deep: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=1), "is_symmetric": True}
+    yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=ONCE, slow_seconds=0.0, **deep)
+    kept: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=0), "is_symmetric": True}
+    yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, judges_doubts=False, **kept)
     lease: dict[str, Any] = {"guard_by_lease": True}
     yield _scenario(
         "updates, lease",
@@ -301,11 +303,12 @@ def scenarios() -> Iterator[Scenario]:
         updater("B", **lease),
         bound=Bound(faults=1),
         slow_seconds=0.0,
+        **kept,
     )
     bare: dict[str, Any] = {"stamps": False}
     unknown: dict[str, Any] = {"knows": False}
     both = updater("A", **bare), updater("B", **bare)
-    yield _scenario("updates, no lineage", *both, alphabet=ONCE, slow_seconds=0.0, **unknown)
+    yield _scenario("updates, no lineage", *both, alphabet=ONCE, slow_seconds=0.0, **unknown, **deep)
     most: dict[str, Any] = {"bound": Bound(faults=2, foreign=1)}
     yield _scenario("update, lineage", updater("A"), alphabet=ONCE, **most)
     yield _scenario("update, lease", updater("A", **lease), alphabet=faults.OF_TIME)
@@ -336,6 +339,7 @@ def scenarios() -> Iterator[Scenario]:
     killed: dict[str, Any] = {
         "bound": Bound(faults=1, foreign=1, kills=1),
         "short": Bound(faults=1, kills=1),
+        "deep": Bound(faults=2, foreign=1, kills=1),
     }
     yield _scenario("op-id twice", updater("A", op="K"), updater("B", op="K", after="A"), alphabet=ONCE, **killed)
     unchanged = updater("B", op="K", after="A", **_SAME)
@@ -358,10 +362,11 @@ def scenarios() -> Iterator[Scenario]:
         alphabet=ONCE,
         **killed,
     )
-    yield _scenario("op-id at once", updater("A", op="K"), updater("B", op="K"), foreign=_KEEPS, judges_doubts=False)
+    at_once = updater("A", op="K"), updater("B", op="K")
+    yield _scenario("op-id at once", *at_once, foreign=_KEEPS, judges_doubts=False, is_symmetric=True)
     empty = {"blob": BlobService()}
     made = updater("A", create=b""), updater("B", create=b"")
-    yield _scenario("creates", *made, services=empty, alphabet=ONCE, creates=True, knows=False)
+    yield _scenario("creates", *made, services=empty, alphabet=ONCE, creates=True, knows=False, **kept)
 
 
 #: A lease that the caller of an update holds.

@@ -197,8 +197,10 @@ _ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of workers."""
     both = _worker("A"), _worker("B")
-    yield _scenario("workers", ("m1", "m2"), *both, bound=Bound(faults=1, kills=1, switches=0))
-    yield _scenario("workers, one message", ("m1",), *both, bound=Bound(faults=1, kills=1), short=Bound(kills=1))
+    alike: dict[str, Any] = {"is_symmetric": True}
+    yield _scenario("workers", ("m1", "m2"), *both, bound=Bound(faults=1, kills=1, switches=0), **alike)
+    one = ("workers, one message", ("m1",), *both)
+    yield _scenario(*one, bound=Bound(faults=1, kills=1), short=Bound(kills=1), **alike)
     yield _scenario(
         "workers, one stopped",
         ("m1",),
@@ -218,6 +220,7 @@ def _scenario(
     bound: Bound,
     short: Bound | None = None,
     alphabet: tuple[Fault, ...] = _ALPHABET,
+    **more: Any,
 ) -> Scenario:
     messages = tuple(Message(f"m{number}", key) for number, key in enumerate(keys, 1))
     return Scenario(
@@ -229,4 +232,5 @@ def _scenario(
         short=short,
         alphabet=alphabet,
         judges_doubts=False,
+        **more,
     )

@@ -32,6 +32,8 @@ TWICE = (Fault.TWICE,)
 # A create can bring back what was deleted meanwhile, as docs/guarantees.md says.
 _KEEPING = ("writes, and drops the metadata", "writes, and keeps the metadata")
 _LEAST = (*_KEEPING, "deletes the blob")
+_GROWS = ("writes, and keeps the metadata",)
+_DEEP = {"create": Bound(faults=2, foreign=1), "append": Bound(faults=1, foreign=1, switches=1)}
 
 
 class WriteRules:
@@ -98,7 +100,7 @@ class WriteRules:
 Write = Callable[[Process, Target, Conditions], object]
 
 
-def _writer(name: str, write: Write, *, reads: bool = True) -> Program:
+def _writer(name: str, write: Write, *, reads: bool = True, after: str | None = None) -> Program:
     def main(process: Process) -> str:
         target = Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
         conditions = Conditions({"If-None-Match": "*"}, "if-none-match")
@@ -110,7 +112,7 @@ def _writer(name: str, write: Write, *, reads: bool = True) -> Program:
         write(process, target, conditions)
         return "committed"
 
-    return Program(name, main)
+    return Program(name, main, after=after)
 
 
 def _put(process: Process, target: Target, conditions: Conditions) -> None:
@@ -152,13 +154,18 @@ def scenarios() -> Iterator[Scenario]:
     nothing: Services = {"blob": BlobService()}
     log: BlobService = BlobService().write(PATH, 0.0, content=b"s", kind="AppendBlob")
     source: BlobService = stored()["blob"]
-    yield _scenario("put", _put, stored())
+    given: tuple[tuple[str, Write, Services, bool], ...] = (
+        ("put", _put, stored(), True),
+        ("create", _put, nothing, False),
+        ("delete", _delete, stored(), True),
+        ("append", _append, {"blob": log}, False),
+        ("copy", _copy, {"blob": source.write(SOURCE, 0.0, content=b"c")}, True),
+    )
+    for name, write, services, reads in given:
+        yield _scenario(name, write, services, reads=reads)
+        yield _scenario(name, write, services, reads=reads, is_again=True)
     yield _scenario("put, sent twice", _put, stored(), alphabet=TWICE)
-    yield _scenario("create", _put, nothing, reads=False)
     yield _scenario("create, sent twice", _put, nothing, reads=False, alphabet=TWICE)
-    yield _scenario("delete", _delete, stored())
-    yield _scenario("append", _append, {"blob": log}, reads=False)
-    yield _scenario("copy", _copy, {"blob": source.write(SOURCE, 0.0, content=b"c")})
 
 
 def _scenario(
@@ -167,18 +174,24 @@ def _scenario(
     services: Services,
     *,
     reads: bool = True,
+    is_again: bool = False,
     alphabet: tuple[Fault, ...] | None = None,
 ) -> Scenario:
-    foreign = 0 if write is _append or alphabet is TWICE else 1
+    """Return the scenario of two writers at once, or of one that is run again once it has ended."""
+    second = _writer("B", write, reads=reads, after="A" if is_again else None)
+    others = (_LEAST if reads else _KEEPING) if write is not _append else _GROWS
+    usual = Bound(faults=1, foreign=0 if write is _append or alphabet is TWICE else 1)
     return Scenario(
-        name=name,
-        programs=(_writer("A", write, reads=reads), _writer("B", write, reads=reads)),
+        name=f"{name}, again" if is_again else name,
+        programs=(_writer("A", write, reads=reads), second),
         services=services,
         rules=WriteRules(keeps=write is _append),
-        bound=Bound(faults=1, foreign=foreign),
-        short=Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
-        foreign={} if alphabet is TWICE else {name: FOREIGN[name] for name in (_LEAST if reads else _KEEPING)},
+        bound=usual,
+        deep=Bound(faults=2, foreign=1) if is_again else _DEEP.get(name),
+        short=None if is_again else Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
+        foreign={} if alphabet is TWICE else {name: FOREIGN[name] for name in others},
         # After a refused delete nothing tells who deleted it: azguard says so because the network may send it twice.
-        judges_doubts=write is not _put or reads,
+        judges_doubts=(write is not _put or reads) and not is_again,
         alphabet=alphabet or (USUAL if write is _delete else ONCE),
+        is_symmetric=not is_again,
     )

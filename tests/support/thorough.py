@@ -17,14 +17,16 @@ _FEW = 5
 _LONG = 5
 _WHOLE = "is_whole"
 _is_thorough = False
+_is_alone = False
 _is_whole = False
 
 
 def choose(config: pytest.Config) -> None:
     """Do what the options of this run say; the modules of tests are read after this."""
-    global _is_thorough, _is_whole  # noqa: PLW0603  # decorators read it
+    global _is_thorough, _is_alone, _is_whole  # noqa: PLW0603  # decorators read it
     options = config.option
-    _is_thorough = options.thorough or options.markexpr == "thorough"
+    _is_alone = options.markexpr == "thorough"
+    _is_thorough = options.thorough or _is_alone
     # A worker is told, since its own line names no path.
     told = getattr(config, "workerinput", {}).get(_WHOLE)
     is_named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or options.keyword or options.markexpr
@@ -64,6 +66,11 @@ def some(values: Iterable[Value], few: int = _FEW) -> list[Value]:
 def share(values: Iterable[Value], number: int) -> list[Value]:
     """Return the values to try in the test of this number: all, or every fifth, in the next test the next to them."""
     return list(values if is_on() else islice(values, number % _FEW, None, _FEW))
+
+
+def is_alone() -> bool:
+    """Return whether this run plays nothing else, and so has the time for the deepest bounds."""
+    return _is_alone
 
 
 def is_on() -> bool:
