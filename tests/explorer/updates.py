@@ -303,7 +303,7 @@ def scenarios() -> Iterator[Scenario]:
         updater("B", **lease),
         bound=Bound(faults=1),
         slow_seconds=0.0,
-        **kept,
+        is_symmetric=True,
     )
     bare: dict[str, Any] = {"stamps": False}
     unknown: dict[str, Any] = {"knows": False}
@@ -366,7 +366,7 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("op-id at once", *at_once, foreign=_KEEPS, judges_doubts=False, is_symmetric=True)
     empty = {"blob": BlobService()}
     made = updater("A", create=b""), updater("B", create=b"")
-    yield _scenario("creates", *made, services=empty, alphabet=ONCE, creates=True, knows=False, **kept)
+    yield _scenario("creates", *made, services=empty, alphabet=ONCE, creates=True, knows=False, is_symmetric=True)
 
 
 #: A lease that the caller of an update holds.
