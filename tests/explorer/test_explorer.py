@@ -8,11 +8,15 @@ from tests.explorer.__main__ import BEYOND
 from tests.explorer.catalogue import SCENARIOS
 from tests.explorer.scenario import Bound, Scenario
 from tests.explorer.search import Search, walk
+from tests.explorer.traced import TraceSearch
 from tests.support import thorough
 
 # How often each scenario is walked through at random: a slow machine and a quick one take the same walks.
 _WALKS = 100 if thorough.is_alone() else 25 if thorough.is_on() else 10
 EXHAUSTED = {name: each for name, each in SCENARIOS.items() if thorough.is_on() or each.short is not None}
+# Whose traces are checked up to the bound of the short tests, and how many of each.
+TRACED = dict(thorough.some(pair for pair in SCENARIOS.items() if pair[1].short is not None))
+_TRACES = inf if thorough.is_alone() else thorough.count(200, 20)
 
 pytestmark = pytest.mark.thorough
 
@@ -27,6 +31,12 @@ def _choose_bound(scenario: Scenario) -> Bound:
 def test_nothing_is_violated_in_any_schedule_up_to_the_bound(scenario: Scenario) -> None:
     report = Search(scenario, _choose_bound(scenario)).run()
     assert (report.violations, report.is_complete) == ([], True)
+
+
+@pytest.mark.parametrize("scenario", TRACED.values(), ids=TRACED.keys())
+def test_no_trace_of_a_schedule_breaks_a_rule_of_the_protocol(scenario: Scenario) -> None:
+    bound = scenario.short or scenario.bound
+    assert TraceSearch(scenario, bound, schedules=_TRACES).run().violations == []
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())

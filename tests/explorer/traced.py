@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -33,20 +34,25 @@ _PART = re.compile(rb"HTTP/1.1 (\d+)")
 
 
 class TraceSearch(Search):
-    """Visits every state, as ``Search`` does, and has the trace of each schedule checked instead of its rules."""
+    """Visits every state, as ``Search`` does, and has the trace of each schedule checked instead of its rules.
 
-    def __init__(self, scenario: Scenario, bound: Bound, *, most: int = 3) -> None:
+    Of many schedules it takes the first, which are the shortest.
+    """
+
+    def __init__(self, scenario: Scenario, bound: Bound, *, most: int = 3, schedules: float = inf) -> None:
         silent: Any = _Silent(scenario.rules)
         super().__init__(replace(scenario, rules=silent, judges_doubts=False), bound, most=most)
+        self._left = schedules
 
-    def run(self, seconds: float = float("inf")) -> Any:
+    def run(self, seconds: float = inf) -> Any:
         """Visit all states, with the steps of the processes noted."""
         with _recorded():
             return super().run(seconds)
 
     def _check_over(self, key: int, state: State) -> None:
-        if state.under_way:
+        if state.under_way or not self._left:
             return
+        self._left -= 1
         log = _Log()
         world = World(self._world.scenario, self._world.bound, self._player, log)
         now = world.begin()
