@@ -50,7 +50,6 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
         target=target,
         conditions=conditions,
         operation=DIRECTORY_DELETE,
-        is_delete=True,
         before=before,
     )
     return writes.send(write, None, deadline)

@@ -51,7 +51,6 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
         target=target,
         conditions=conditions,
         operation=FILE_DELETE,
-        is_delete=True,
     )
     return guarding.perform(write, guarding_by, deadline)
 

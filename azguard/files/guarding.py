@@ -71,7 +71,7 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
         return writes.send(write, None, deadline)
     with hold(write.target, write.conditions, guarding, deadline) as held:
         done = writes.send(write, held, held.lease.patience)
-        if write.is_delete:
+        if write.operation.deletes:
             held.lease.is_gone = True
             return done
         return done if drops_owner else finish(write.target, held, done, deadline)

@@ -98,7 +98,6 @@ def delete(
         conditions=conditions,
         operation=SHARE_DELETE,
         given={"delete_snapshots": "include" if snapshots else None},
-        is_delete=True,
     )
     return guarding.perform(write, guarding_by, deadline)
 

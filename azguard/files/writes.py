@@ -67,7 +67,6 @@ class FileWrite:
     given: Mapping[str, Any] = field(default_factory=dict)
     #: The op in the lineage that it leaves in the metadata, if it leaves one.
     op: str | None = None
-    is_delete: bool = False
     #: Of a delete: the properties of what is there, where they were just read.
     before: Answer | None = None
 
@@ -112,7 +111,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:
     lease_id = write.conditions.lease_id if held is None else held.lease.lease_id
     headers = Conditions(lease_id=lease_id).request_headers
     with handles.tell_holders(write.target, deadline):
-        before = _look_before(write, held, deadline) if write.is_delete else None
+        before = _look_before(write, held, deadline) if write.operation.deletes else None
         request = WriteRequest[Any](
             target=write.target,
             send=lambda: call(write.operation, write.target, write_timeouts(deadline), headers=headers, **write.given),
@@ -141,7 +140,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
         found, is_held = look_under(lease_id, lambda lease_id: fetch(write.target, lease_id, patience))
     except NotFound:
         # Only the holder of the lease could delete it.
-        verdict = Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN
+        verdict = Verdict.COMMITTED if write.operation.deletes and is_alone else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before is not None)
     except (BadRequest, Locked) as error:
         # A directory is there where a file was meant, or a file that no request may read until a program closes it:
@@ -159,5 +158,5 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
         return Finding(Verdict.UNKNOWN, may_be_ours=before is not None and before.etag != found.etag)
     if quote_etag(found.etag) == held.etag:
         return Finding(Verdict.NOT_YET)
-    is_ours = write.op is None and not write.is_delete
+    is_ours = write.op is None and not write.operation.deletes
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)

@@ -140,6 +140,11 @@ class Operation(NamedTuple):
         return self.write is not Write.NO
 
     @property
+    def deletes(self) -> bool:
+        """Return whether the resource is gone afterwards, so that nothing there tells who did it."""
+        return self.http is not None and self.http.method == "DELETE"
+
+    @property
     def guarded(self) -> bool:
         """Return whether the write can undo another writer's work, so that it never goes out without a guard."""
         return self.write not in (Write.NO, Write.FREE)
