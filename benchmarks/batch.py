@@ -1,4 +1,4 @@
-"""How many lines a second ``azguard batch`` runs, beside a process for each.
+"""What a line of ``azguard batch`` costs, beside a process for each.
 
     python -m benchmarks.batch [--lines N] [--runs N]
 
@@ -10,7 +10,7 @@ import argparse
 import shlex
 import statistics
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import speed
@@ -22,11 +22,11 @@ _PROCESSES = 20
 TARGET = 20.0
 _WORK = {
     "blob put": "blob put speed/{name} --content {name}",
-    "entity merge": "entity merge Speed/p/{name} n={number} --last-writer-wins",
+    "entity merge": "entity merge Batch/p/{name} n={number} --last-writer-wins",
 }
 _BEFORE = {
     "blob put": None,
-    "entity merge": "entity insert Speed/p/{name} n:int32=0",
+    "entity merge": "entity insert Batch/p/{name} n:int32=0",
 }
 
 
@@ -37,33 +37,39 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=RUNS, help=f"of each; {RUNS} by default")
     asked = parser.parse_args()
     with speed.world() as (environ, folder):
-        speed.run((speed.AZGUARD, "table", "create", "Speed"), environ)
+        speed.run((speed.AZGUARD, "table", "create", "Batch"), environ)
         for name in _WORK:
             _compare(name, asked.lines, asked.runs, environ, folder)
 
 
 def _compare(name: str, lines: int, runs: int, environ: Mapping[str, str], folder: Path) -> None:
-    rates: list[tuple[float, float]] = []
-    memory = 0.0
+    alone, batches = [], []
     for each in range(runs):
-        file = _write(folder, _BEFORE[name], f"{each}b", lines)
-        alone = _write(folder, _BEFORE[name], f"{each}a", _PROCESSES)
-        for prepared in (alone, file):
-            speed.run((speed.AZGUARD, "batch", "-f", str(prepared)), environ)
+        for prefix, count in ((f"{each}a", _PROCESSES), (f"{each}b", lines)):
+            _run(_write(folder, _BEFORE[name], prefix, count), environ)
         commands = [_WORK[name].format(name=f"{each}a{number}", number=number) for number in range(_PROCESSES)]
-        processes = sum(speed.run((speed.AZGUARD, *shlex.split(command)), environ).seconds for command in commands)
-        file = _write(folder, _WORK[name], f"{each}b", lines)
-        cost = speed.run((speed.AZGUARD, "batch", "-f", str(file)), environ)
-        memory = cost.peak_mib
-        rates.append((_PROCESSES / processes, lines / cost.seconds))
-    ratio = statistics.median(batch / alone for alone, batch in rates)
+        alone.append([speed.run((speed.AZGUARD, *shlex.split(command)), environ) for command in commands])
+        batches.append(_run(_write(folder, _WORK[name], f"{each}b", lines), environ))
+    clock = [sum(cost.seconds for cost in each) / _PROCESSES for each in alone]
+    processor = [sum(cost.processor_seconds for cost in each) / _PROCESSES for each in alone]
+    _show(f"{name}, seconds", clock, [cost.seconds / lines for cost in batches])
+    _show(f"{name}, seconds of the processor", processor, [cost.processor_seconds / lines for cost in batches])
+    sys.stdout.write(f"  peak {max(cost.peak_mib for cost in batches):.0f} MiB\n")
+    sys.stdout.flush()
+
+
+def _run(lines: Path, environ: Mapping[str, str]) -> speed.Cost:
+    return speed.run((speed.AZGUARD, "batch", "-f", str(lines)), environ)
+
+
+def _show(name: str, alone: Sequence[float], batch: Sequence[float]) -> None:
+    ratio = statistics.median(one / other for one, other in zip(alone, batch, strict=True))
     sys.stdout.write(
         f"{name}\n"
-        f"  a process each  {statistics.median(alone for alone, _ in rates):8.1f} lines/s\n"
-        f"  batch           {statistics.median(batch for _, batch in rates):8.1f} lines/s  peak {memory:.0f} MiB\n"
+        f"  a process each  {statistics.median(alone) * 1000:8.1f} ms a line\n"
+        f"  batch           {statistics.median(batch) * 1000:8.1f} ms a line\n"
         f"  ratio           {ratio:8.1f}     target ≥ {TARGET:g}\n"
     )
-    sys.stdout.flush()
 
 
 def _write(folder: Path, line: str | None, prefix: str, count: int) -> Path:
