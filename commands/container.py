@@ -31,9 +31,9 @@ def _read_metadata(*asked: Any) -> Any:
 
 
 def _read_policies(*asked: Any) -> Any:
-    from azguard.blobs import container_acl
+    from azguard.blobs.containers import read_acl
 
-    return container_acl.get(*asked)
+    return read_acl(*asked)
 
 
 app = Group("Containers: create, show, exists, list, delete, metadata, acl.")
@@ -159,10 +159,10 @@ def set_policies(
 
     Topics: conditions
     """
-    from azguard.blobs.container_acl import replace
+    from azguard.blobs.containers import replace_acl
 
     target = env.locate(container, Kind.CONTAINER)
     stays = file is None and public_access is not None
     policies, seen = (None, None) if stays else parts.read_policies(file, Kind.CONTAINER)
-    done = replace(target, policies, public_access, env.conditions(target, seen), env.deadline)
+    done = replace_acl(target, policies, public_access, env.conditions(target, seen), env.deadline)
     nouns.record_replaced(env, target, Part.ACL, done)

@@ -15,6 +15,5 @@
 ``writes``         what can refuse a write: another type, what is there already, the fence of a lock
 ``updates``        the content of a blob as the update loop sees it; text that is added to an append blob
 ``trees``          blobs under a prefix as trees of files see them
-``containers``     containers
-``container_acl``  the access policies of a container
+``containers``     containers: shown, listed, deleted; their access policies
 """

@@ -1,7 +1,10 @@
-"""Containers: requests in, frozen values out.
+"""Containers and their access policies: requests in, frozen values out.
 
 The service ignores an ETag condition on a container, so a lease guards a delete of one version: acquire, compare,
 delete under the lease and If-Unmodified-Since, which has a resolution of one second.
+
+Access policies are kept together with the public access: what is not sent is removed. The service compares no version
+of them, and a lease keeps no writer out. So azguard compares, and sends If-Unmodified-Since along.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,24 +14,28 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
+from azguard.errors import Changed, NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import build_changed, quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.cache_records import LeaseRecords
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict
+from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import existence, lifecycles
+from azguard.resources import access_policies, existence, lifecycles
+from azguard.resources.access_policies import Policies, VersionedPolicies, canonicalize
+from azguard.resources.parts import Rewritten
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.times import http_date
 from azguard.wire.call import call
 from azguard.wire.operations.containers import (
     CONTAINER_DELETE,
 )
+from azguard.wire.rows import Condition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,3 +149,75 @@ def _describe(address: Address, found: Any) -> ContainerShown:
         has_legal_hold=found.has_legal_hold,
         metadata=drop_lineage(found.metadata),
     )
+
+
+#: Who may read without a signature: none, those who know the name of a blob, or all.
+ACCESS = ("off", "blob", "container")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerAcl(VersionedPolicies):
+    """The access policies of a container."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
+
+    #: ``off``, ``blob`` or ``container``.
+    public_access: str
+
+
+def read_acl(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerAcl:
+    """Read the access policies of a container.
+
+    Raises:
+        NotFound: there is no such container.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-container-acl
+    """
+    found, answer = access_policies.fetch(target, conditions, deadline)
+    return ContainerAcl(**vars(found), public_access=answer.public_access or ACCESS[0])
+
+
+def replace_acl(
+    target: Target, policies: Policies | None, access: str | None, conditions: Conditions, deadline: Deadline
+) -> Rewritten:
+    """Replace the access policies of a container, and who may read it without one; None leaves what is there.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-container-acl
+    """
+    found = read_acl(target, Conditions(lease_id=conditions.lease_id), deadline)
+    is_compared = conditions.expected_etag is not None
+    what = f"the access policies of {target}, or its metadata,"
+    require_version(target, conditions.expected_etag, found.etag, reason="acl_changed", what=what)
+    since = {Condition.IF_UNMODIFIED_SINCE.header: http_date(found.last_modified)} if is_compared else {}
+    headers = {**conditions.request_headers, **since}
+    wanted = found.policies if policies is None else policies
+    allowed = access or found.public_access
+    try:
+        settled = access_policies.send(
+            target,
+            wanted,
+            headers,
+            deadline,
+            lambda patience: _find_acl_outcome(target, wanted, allowed, conditions, patience),
+            public_access=None if allowed == ACCESS[0] else allowed,
+        )
+    except Changed as error:
+        if not is_compared:
+            raise
+        raise build_changed(target, conditions.expected_etag, None, reason="acl_changed", what=what) from error
+    return Rewritten.of(target, conditions.guard, settled, found.etag if is_compared else None, None)
+
+
+def _find_acl_outcome(
+    target: Target, policies: Policies, access: str, conditions: Conditions, patience: Deadline
+) -> Finding[Any]:
+    try:
+        found, _ = look_under(
+            conditions.lease_id, lambda lease_id: read_acl(target, Conditions(lease_id=lease_id), patience)
+        )
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    same = (canonicalize(found.policies), found.public_access) == (canonicalize(policies), access)
+    return Finding(Verdict.UNKNOWN, may_be_ours=same)

@@ -1,6 +1,6 @@
 """The order of the keys of a result, of which some are inherited."""
 
-from azguard.blobs.container_acl import ContainerAcl
+from azguard.blobs.containers import ContainerAcl
 from azguard.blobs.copies import BlobCopied
 from azguard.blobs.snapshots import BlobSnapshot, UpdateReportKept
 from azguard.cli.output.json_form import _list_printed
