@@ -25,6 +25,7 @@ from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.address import Address, Kind
 from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.wire import sdk
 
 CONTAINER = "demo"
 START = b'{"count": 0}\n'
@@ -110,12 +111,8 @@ def open_blob(strategy: Strategy, port: int) -> Any:
 
 def open_container(port: int) -> Any:
     """Return the SDK's client of the container that all strategies count in."""
-    from azure.storage.blob import ContainerClient, LinearRetry
-
     endpoint = account.emulator({"blob": port}).endpoint("blob")
-    retries = LinearRetry(backoff=RETRY_WAIT_SECONDS, random_jitter_range=0)  # type: ignore[arg-type]  # int in name only
-    # No HTTP_PROXY leads to 127.0.0.1.
-    return ContainerClient(endpoint, CONTAINER, credential=EMULATOR_KEY, retry_policy=retries, use_env_settings=False)
+    return sdk.open_container(endpoint, CONTAINER, EMULATOR_KEY, RETRY_WAIT_SECONDS)
 
 
 def build_increment(strategy: Strategy, port: int, queues: Path) -> Callable[[], IncrementOutcome]:

@@ -17,5 +17,6 @@
 ``failures``     why there is no answer, and what a refusal is
 ``unreachable``  why there is no answer, in words
 ``throttling``   how long a service wants to be left alone
+``sdk``           the SDK's own client, as scripts have it: for the demonstration
 ``login_network``  how a login asks for tokens
 """

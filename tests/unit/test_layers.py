@@ -34,6 +34,7 @@ FLOORS = (
 )
 # The ground's modules build on each other; each of them is a room of its own, and they make no circle.
 GROUND = frozenset(FLOORS[0])
+_CLIENTS = re.compile(r"azure\.(storage|data)")
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -83,6 +84,11 @@ def test_a_room_imports_itself_and_the_floors_below(mine: str) -> None:
 
 def test_no_imports_make_a_circle() -> None:
     TopologicalSorter({name: imports(path) for name, path in MODULES.items()}).prepare()
+
+
+def test_only_the_wire_knows_the_clients_of_the_sdk() -> None:
+    naming = {name for name, path in MODULES.items() if _CLIENTS.search(path.read_text(encoding="utf-8"))}
+    assert naming == {"azguard.wire.sdk"}
 
 
 def noun(module: str) -> str:
