@@ -146,6 +146,14 @@ def test_a_line_that_cannot_run_is_refused_with_its_number_before_anything_is_se
     assert read_all(cli, site) == {}
 
 
+def test_lines_on_a_share_wait_for_it_and_for_its_directories(files_cli: CliWorld) -> None:
+    puts = "".join(f"file put batches/a/{number} --content {number}\n" for number in range(12))
+    again = "".join(f"file put batches/a/{number} --content again\n" for number in range(12))
+    lines = f"share create batches\ndir create batches/a\n{puts}{again}file list batches/a\n"
+    ran = play(files_cli, lines, "--ordered")
+    assert (ran.code, len(told(ran)[-1]["result"])) == (0, 12), ran.err
+
+
 def test_every_command_that_needs_a_command_of_yours_is_refused() -> None:
     """A new one would be found by its argument."""
     needs = [name for name, command in root.walk() if any("CMD" in row.metavar for row in command.own)]
