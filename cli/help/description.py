@@ -4,6 +4,7 @@ The form is held by ``schemas/description.json``. A run under a command of the u
 """
 
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -156,10 +157,10 @@ def _describe_type(row: Row) -> dict[str, Any]:
         return {"name": "flag"}
     if row.choices:
         return {"name": "choice", "choices": list(row.choices)}
-    if row.type is None:
+    if row.type is None or row.type.name == "text":
         return {"name": "file" if "FILE" in row.metavar.split("|") or row.metavar == "DIR" else "text"}
-    limits = {} if row.type.bounds is None else dict(zip(("least", "most"), row.type.bounds, strict=True))
-    return {"name": row.type.name, **limits}
+    limits = zip(("least", "most"), row.type.bounds or (), strict=False)
+    return {"name": row.type.name, **{name: limit for name, limit in limits if math.isfinite(limit)}}
 
 
 def _describe_rule(rule: Rule) -> dict[str, Any]:

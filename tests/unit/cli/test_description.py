@@ -29,6 +29,10 @@ def test_the_description_of_all_commands_has_the_form_that_programs_rely_on() ->
     jsonschema.Draft202012Validator(_schema("description")).validate(description.describe_all(root.walk()))
 
 
+def test_the_description_is_json_that_every_reader_takes() -> None:
+    json.dumps(description.describe_all(root.walk()), allow_nan=False)
+
+
 def test_every_result_is_described_or_there_is_a_reason() -> None:
     for command in ALL.values():
         jsonschema.Draft202012Validator.check_schema(command["result"] or {})
