@@ -56,6 +56,7 @@ _ELSEWHERE = {
     "file prune": "it deletes as file delete does",
     **dict.fromkeys(("share list", "dir list", "file list"), "it reads"),
     "profile set": "it writes a file of this machine",
+    "batch": "tests/azurite/batch, since it runs other commands, each with its rows",
 }
 # Leases of containers are those of blobs at another address: one code, one set of rows.
 _SAME = {f"container.lease_{verb}": f"blob.lease_{verb}" for verb in ("acquire", "renew", "change", "release", "break")}
