@@ -155,7 +155,7 @@ class _Results(Lines):
     def tell(self, ended: "PoolEnd", total: int) -> None:
         """Tell how many lines ended in which way; raise what interrupted them, or that a line failed."""
         counts = {**ended.counts, "not begun": total - ended.counts.total()}
-        told = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items() if number)
+        told = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(counts.items()) if number)
         self._out.info(f"{count(total, 'line')}: {told or 'nothing to do'}")
         if ended.interruption is not None:
             raise ended.interruption

@@ -83,6 +83,17 @@ class FileRename:
         return self.conditions.expected_etag is None and self.conditions.guard != "if-none-match"
 
 
+def preview_rename(given: FileRename) -> FileRenamed:
+    """Return the result of a rename without sending it.
+
+    Raises:
+        Changed, Exists, NotFound, UsageError: as the rename would.
+    """
+    expected = given.on_source.expected_etag
+    planned = directories.preview_rename(given.source, given.target, expected, given.conditions, given.deadline)
+    return FileRenamed(**vars(planned), previous_address=str(given.source.address))
+
+
 def rename_file(given: FileRename) -> FileRenamed:
     """Rename a file; what is at the new address is replaced only if the conditions allow that.
 

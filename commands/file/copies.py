@@ -16,7 +16,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, excludes
 from azguard.errors import UsageError
-from azguard.files import directories, files
+from azguard.files import files
 from azguard.guards.resolve import Conditions
 from azguard.resources import lifecycles
 from azguard.wire.operations.shares import FILE_ABORT_COPY, FILE_RENAME
@@ -248,9 +248,6 @@ def rename(
     last = env.reads.find_last(source)
     lease_id = env.reads.choose_lease_id(source, source_lease_id)
     expected = None if last is None else last.etag
-    if dry_run:
-        env.out.show(directories.preview_rename(source, target, expected, env.conditions(target), env.deadline))
-        return
     given = files.FileRename(
         source=source,
         target=target,
@@ -259,6 +256,9 @@ def rename(
         guarding=addresses.guarding(env),
         deadline=env.deadline,
     )
+    if dry_run:
+        env.out.show(files.preview_rename(given))
+        return
     done = files.rename_file(given)
     env.reads.forget(source)
     if last is None:

@@ -81,6 +81,7 @@ BY_OPTION: Mapping[str, tuple[str, ...]] = {
     "--if-older-than": ("1h",),
     "--last": ("last.jsonl",),
     "--lease-break-period": ("0s",),
+    "--lost-after": ("1m",),
     "--lost-exit-code": ("8",),
     "--merge-patch": ("in.json",),
     "--json-patch": ("patch.json",),
