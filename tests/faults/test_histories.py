@@ -15,7 +15,7 @@ def test_each_line_left_what_its_status_says(
     tmp_path: Path, azurite: Azurite, files_connection_string: str, seed: int
 ) -> None:
     with histories.begin(tmp_path, azurite, files_connection_string, seed, share=0.3) as history:
-        for _ in range(thorough.count(200, 30)):
+        for _ in range(thorough.count(100, 30)):
             assert history.step() is None
         assert history.judge_all() == []
         assert history.statuses[0] > 0

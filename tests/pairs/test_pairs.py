@@ -12,9 +12,9 @@ from tests.pairs.samples import NOT_PLAYED, NOT_TYPED
 from tests.pairs.stage import join, open_stage
 from tests.support import thorough
 
-_PARTS = 2
-# Of all lines: twenty seconds of processor time, and two minutes if all is tried.
-_SHARE, _LARGER_SHARE = 0.03, 0.3
+_PARTS = 4
+# Of all lines: twenty seconds of processor time, and one minute if all is tried.
+_SHARE, _LARGER_SHARE = 0.03, 0.1
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
