@@ -14,11 +14,11 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind
 from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, read, send_once, write_timeouts
-from azguard.requests.deadline import ANSWER_SECONDS, Deadline
+from azguard.requests.deadline import ANSWER_SECONDS
 from azguard.wire.call import call
 from azguard.wire.client import Limits
 from azguard.wire.failures import Refusal
-from azguard.wire.operations.blobs import BLOB_GET_TAGS, BLOB_PUT_BLOCK_BLOB
+from azguard.wire.operations.blobs import BLOB_PUT_BLOCK_BLOB
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.unit.requests.test_calls import SAY_NO
@@ -276,14 +276,6 @@ def test_a_read_ends_with_the_deadline() -> None:
     with pytest.raises(Unavailable):
         read(call, target(1), clock.deadline(10))
     assert 8 < clock.now - 1000 <= 10
-
-
-def test_a_read_that_is_given_no_time_ends_with_the_deadline_all_the_same() -> None:
-    with serving(never_answers, never_answers) as port:
-        where = target(port)
-        with pytest.raises(Unavailable):
-            # Without a timeout of its own the request would wait for 300 s, and this test would be ended.
-            read(lambda _: call(BLOB_GET_TAGS, where, Limits()), where, Deadline(0.5))
 
 
 def test_a_read_that_is_refused_is_not_made_again() -> None:
