@@ -161,7 +161,7 @@ def _find_addresses(ready: ReadyCommand) -> Iterator[Address]:
 
 
 def _read_result(shown: str) -> Any:
-    """Return what a command showed: the value of its JSON, those of many lines of JSON, or text."""
+    """Parse the output of a command: a JSON value, one value for each line of JSON, or else plain text."""
     with suppress(ValueError):
         return json.loads(shown) if shown else None
     with suppress(ValueError):

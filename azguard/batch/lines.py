@@ -97,7 +97,7 @@ def read(stream: BinaryIO) -> Iterator[TextLine]:
 
 
 def parse(line: TextLine) -> Line:
-    """Return what a line says.
+    """Parse a line: shell words, a JSON array or a JSON object.
 
     Raises:
         UsageError: it is none of the forms.

@@ -25,7 +25,7 @@ class PreparedLine(Protocol):
 
     @property
     def addresses(self) -> Iterable[Address]:
-        """Return what it is about."""
+        """Return the addresses that it names."""
 
     def run(self) -> LineEnd:
         """Do it and return how it ended; raise nothing."""

@@ -91,7 +91,7 @@ def rename_once(
 
 
 def describe_range(start: int, length: int, content: bytes | None) -> Mapping[str, Any]:
-    """Return what ``FILE_PUT_RANGE`` sends to write content over a range; None clears it."""
+    """Return the arguments of ``FILE_PUT_RANGE`` that write content over a range; None clears the range."""
     is_clear = content is None
     return {
         "body": content,
@@ -102,7 +102,7 @@ def describe_range(start: int, length: int, content: bytes | None) -> Mapping[st
 
 
 def describe_size(size: int) -> Mapping[str, Any]:
-    """Return what ``FILE_SET_PROPERTIES`` sends to set the length of a file."""
+    """Return the arguments of ``FILE_SET_PROPERTIES`` that set the length of a file."""
     return {"size": size, "permission": "preserve"}
 
 

@@ -193,7 +193,7 @@ class HoldingsList:
             yield from self._choose_blob(container.account, state)
 
     def _list_blobs(self, container: Target, deadline: Deadline, prefix: str) -> Iterator[LeaseState]:
-        """Yield the leases on blobs until nobody wants more, such as after Ctrl-C."""
+        """Yield the leases on blobs. The listing ends early when its reader has ended, such as after Ctrl-C."""
         for state in list_states(container, deadline, prefix or None):
             if self._gone.is_set():
                 return

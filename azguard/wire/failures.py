@@ -145,7 +145,7 @@ def is_redirection(status: int) -> bool:
 
 
 def _read_facts(content: bytes) -> dict[str, str]:
-    """Return what the body of a refusal says, by the names that the services of blobs, files and queues use."""
+    """Return the facts in the body of a refusal, by the names that the blob, file and queue services use."""
     if content.lstrip()[:1] == b"{":
         import json
 

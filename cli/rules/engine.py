@@ -95,7 +95,7 @@ class Rule:
 
 
 def describe(rules: Iterable[Rule], names: Collection[str], conditions: Sequence[str] = ()) -> str:
-    """Return what help says at an option of what it goes with; empty if there is nothing to say.
+    """Return the sentence in help that names the partners of an option; empty if no rule names the option.
 
     ``conditions`` are the condition options of the command: of most of them, the others are named.
     """
