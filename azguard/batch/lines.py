@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple
 
+from azguard import columns
 from azguard.errors import OutcomeUnknown, UsageError
 from azguard.requests.pool import FAILED, UNKNOWN
 
@@ -53,9 +54,9 @@ class LineEnd:
     #: The error object of its command; None where there was none.
     error: Mapping[str, Any] | None = None
     #: What its command told on stderr besides.
-    messages: str = field(default="", metadata={"is_unprinted": True})
+    messages: str = field(default="", metadata=columns.UNPRINTED)
     #: Its place among the lines that say something.
-    position: int = field(default=0, metadata={"is_unprinted": True})
+    position: int = field(default=0, metadata=columns.UNPRINTED)
 
     @property
     def outcome(self) -> str:
