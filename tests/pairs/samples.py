@@ -21,6 +21,7 @@ STDIN: Mapping[str, bytes] = {
 }
 _GUID = "01234567-89ab-cdef-0123-456789abcdef"
 _WRONG_ETAG = '"0x8DC0000000000A1"'
+_WRONG_ENTITY_ETAG = "W/\"datetime'2026-01-01T00%3A00%3A00.0000000Z'\""
 
 #: A value for each way in which help writes one.
 BY_METAVAR: Mapping[str, tuple[str, ...]] = {
@@ -114,7 +115,8 @@ BY_COMMAND: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("lease wait", "--wait"): ("0.1s",),
     ("lock hold", "--until"): ("1h",),
     ("lock run", "--terraform"): ("blob:pairs/source.json",),
-    ("entity", "--etag"): ("@last", "W/\"datetime'2026-01-01T00%3A00%3A00.0000000Z'\""),
+    ("entity", "--etag"): ("@last", _WRONG_ENTITY_ETAG),
+    ("entity", "--if-match"): ("@last", "*", _WRONG_ENTITY_ETAG),
     ("queue work", "--max-time"): ("1h",),
     ("queue work", "--visibility-timeout"): ("30s",),
     ("share delete", "--delete-snapshots"): ("include",),
