@@ -1,6 +1,5 @@
 """A service of a few lines: each request gets the next answer of a script."""
 
-import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.support.places import REPOSITORY
+from tests.support import recorded
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,10 @@ class Answer:
     @classmethod
     def recorded(cls, name: str, number: int) -> "Answer":
         """Return the answer of the live service in a recording, with its date."""
-        path = REPOSITORY / f"tests/data/recordings/{name}.json"
-        found = json.loads(path.read_text(encoding="utf-8"))["interactions"][number]
+        found = recorded.find(name, number)
         left_out = ("content-length", "transfer-encoding", "x-ms-error-code")
-        headers = {key: value for key, value in found["response_headers"].items() if key not in left_out}
-        return cls(found["status"], found["error_code"], headers, (found["response_body"] or "").encode())
+        headers = {key: value for key, value in found.headers.items() if key not in left_out}
+        return cls(found.status, found.code, headers, found.content)
 
 
 @dataclass

@@ -17,10 +17,7 @@ from azguard.requests.service_errors import translate
 from azguard.resources import access_policies
 from azguard.tables import entities, tables
 from azguard.wire.client import Limits
-from tests.support.places import DATA
-
-RECORDINGS = DATA / "recordings"
-
+from tests.support.recorded import read
 
 Answering = Callable[[str, int, str], Target]
 
@@ -65,13 +62,11 @@ def answering() -> Iterator[Answering]:
 
 
 def recorded(name: str, method: str, status: int) -> str:
-    document = json.loads((RECORDINGS / f"{name}.json").read_text())
-    found: str = next(
-        each["response_body"]
-        for each in document["interactions"]
-        if (each["method"], each["status"]) == (method, status) and each["response_body"]
+    return next(
+        each.content.decode()
+        for each in read("table")
+        if (each.recording, each.method, each.status) == (name, method, status) and each.content
     )
-    return found
 
 
 @pytest.mark.parametrize(

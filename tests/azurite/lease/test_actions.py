@@ -4,7 +4,6 @@ Each cell is played on a blob and on a container of its own, against Azurite, wh
 not, the answer is the one that the evidence states or that the live service was recorded with.
 """
 
-import json
 import re
 import time
 import uuid
@@ -31,7 +30,7 @@ from tests.support import evidence, sdk_clients
 from tests.support.cases import cases
 from tests.support.lease_script import Answer, now_is, scripted
 from tests.support.no_records import NoRecords
-from tests.support.places import DATA
+from tests.support.recorded import find
 
 EVIDENCE: dict[str, Any] = evidence.EVIDENCE["lease_state_machine"]["blob_and_container"]
 MACHINE: dict[str, dict[str, str]] = EVIDENCE["table"]
@@ -284,17 +283,17 @@ def test_what_the_emulator_gets_wrong_is_told_as_the_service_says_it(kind: Kind,
 
 
 def recorded(name: str, number: int) -> Answer:
-    found = json.loads((DATA / f"recordings/{name}.json").read_text())["interactions"][number]
-    return found["status"], found["error_code"], found["response_headers"]
+    found = find(name, number)
+    return found.status, found.code, dict(found.headers)
 
 
 @cases(
     ("kind", "name", "number", "action", "code"),
     [
-        (Kind.BLOB, "test_common_blob.test_lease_blob_acquire_twice_fails", 1, "acquire_B", "LeaseAlreadyPresent"),
-        (Kind.CONTAINER, "test_container.test_lease_container_break_released_lease_fails", 2, "break_any",
+        (Kind.BLOB, "test_common_blob.test_lease_blob_acquire_twice_fails", 2, "acquire_B", "LeaseAlreadyPresent"),
+        (Kind.CONTAINER, "test_container.test_lease_container_break_released_lease_fails", 3, "break_any",
          "LeaseNotPresentWithLeaseOperation"),
-        (Kind.BLOB, "test_blob_access_conditions.test_lease_blob_with_if_match_fail", 0, "acquire_A",
+        (Kind.BLOB, "test_blob_access_conditions.test_lease_blob_with_if_match_fail", 2, "acquire_A",
          "ConditionNotMet"),
     ],
 )  # fmt: skip
@@ -313,7 +312,7 @@ def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
 @cases(
     ("kind", "name", "number", "action", "lease_time"),
     [
-        (Kind.BLOB, "test_common_blob.test_lease_blob_change_lease_id", 1, "change_A_to_B", None),
+        (Kind.BLOB, "test_common_blob.test_lease_blob_change_lease_id", 2, "change_A_to_B", None),
         (Kind.BLOB, "test_common_blob.test_lease_blob_break_period", 2, "break_shorter", 5),
         (Kind.CONTAINER, "test_container.test_lease_container_break_period", 2, "break_shorter", 5),
     ],

@@ -1,8 +1,6 @@
 """What the live service answered, as it was recorded, → one of our errors. Azurite gives some other codes."""
 
-import json
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -11,38 +9,18 @@ from azguard.address import parse
 from azguard.requests.service_errors import is_conflict, translate
 from azguard.wire.call import call
 from azguard.wire.client import Limits
-from azguard.wire.connections import Reply
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES, BLOB_PUT_BLOCK_BLOB
 from azguard.wire.operations.containers import CONTAINER_CREATE, CONTAINER_GET_PROPERTIES
-from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE
-from tests.support.places import DATA
+from tests.support.recorded import Recorded, Replayed, read
 
-RECORDINGS = DATA / "recordings"
 URL = "https://acc.blob.core.windows.net"
 
 
-class Replayed(AnsweringClient):
-    """Answers every request with one recorded answer."""
-
-    def __init__(self, recorded: dict[str, Any]) -> None:
-        self._recorded = recorded
-
-    def answer(self, asked: Asked) -> Reply:
-        kept = self._recorded["response_headers"]
-        headers = {name: value for name, value in kept.items() if name.lower() != "content-length"}
-        headers["x-ms-error-code"] = self._recorded["error_code"]
-        return reply(self._recorded["status"], headers, reason=self._recorded["reason"])
-
-
-def recorded(name: str, method: str, code: str) -> dict[str, Any]:
-    document = json.loads((RECORDINGS / f"{name}.json").read_text())
-    found: dict[str, Any] = next(
-        each for each in document["interactions"] if (each["method"], each["error_code"]) == (method, code)
-    )
-    return found
+def recorded(name: str, method: str, code: str) -> Recorded:
+    return next(each for each in read("blob") if (each.recording, each.method, each.code) == (name, method, code))
 
 
 @cases(
