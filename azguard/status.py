@@ -15,7 +15,7 @@ from azguard.cache.records import Entry, Key
 from azguard.errors import AzguardError, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
-from azguard.resources.existence import is_nowhere
+from azguard.resources.lifecycles import is_nowhere
 from azguard.wire.rows import Part
 
 # The service answers each in a few milliseconds; more threads than this only wait for each other.

@@ -19,7 +19,7 @@ from azguard.requests.results import WOULD_DELETE
 from azguard.wire.rows import Operation, Part
 
 if TYPE_CHECKING:
-    from azguard.resources.existence import Contents, Count
+    from azguard.resources.lifecycles import Contents, Count
 
 
 #: Asks the service for a resource.
@@ -89,10 +89,10 @@ def declare_exists(app: Group, noun: Noun, operation: Operation, look: Look, rem
     """Declare the command that tells by its exit status whether there is one; ``remark`` stands in its summary."""
 
     def run(env: Environment, target: Target) -> int:
-        from azguard.resources import existence
+        from azguard.resources import lifecycles
 
         conditions = env.conditions(target)
-        found = existence.ask_whether_exists(target, lambda: look(target, conditions, env.deadline))
+        found = lifecycles.ask_whether_exists(target, lambda: look(target, conditions, env.deadline))
         return env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
     line = f"azguard {noun.word} exists {noun.example}"
@@ -136,11 +136,11 @@ def create(
     ``given`` is what else it is created with.
     """
     from azguard.requests.lineage import fresh_op
-    from azguard.resources import existence, lifecycles
+    from azguard.resources import lifecycles
 
     env.conditions(target)
     op = fresh_op()
-    done = existence.create(
+    done = lifecycles.create_unless_exists(
         lambda: lifecycles.create(target, metadata or {}, env.deadline, op, **given),
         lambda: lifecycles.find_existing(target, op, env.deadline),
         skip=if_exists is not None,
@@ -164,7 +164,7 @@ def delete(
 
     ``count`` counts its contents, where they are not meant to be deleted too.
     """
-    from azguard.resources.existence import require_empty
+    from azguard.resources.lifecycles import require_empty
 
     if dry_run:
         show_doomed(env, target, conditions, look, count)
@@ -208,11 +208,11 @@ def show_doomed(
         Changed: it is not the version that is meant, or not empty.
         NotFound: there is none.
     """
-    from azguard.resources import existence
+    from azguard.resources import lifecycles
 
     with env.reads.explain_deleted(target, conditions):
         found = look()
-    env.out.show(existence.preview(target, conditions, found, count, env.deadline.fresh(), outcome))
+    env.out.show(lifecycles.preview(target, conditions, found, count, env.deadline.fresh(), outcome))
 
 
 def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Group:

@@ -28,7 +28,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
 from azguard.errors import UsageError
 from azguard.queues import message_format, messages, queues
-from azguard.resources.existence import require_empty
+from azguard.resources.lifecycles import require_empty
 from azguard.wire.operations.queues import (
     QUEUE_CLEAR_MESSAGES,
     QUEUE_DELETE_MESSAGE,

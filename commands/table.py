@@ -9,8 +9,8 @@ from azguard.cli.input import parts, streams
 from azguard.cli.nouns import Noun, declare_list
 from azguard.cli.options import common
 from azguard.cli.parsing.tree import Group
-from azguard.resources import access_policies, existence
-from azguard.resources.existence import require_empty
+from azguard.resources import access_policies, lifecycles
+from azguard.resources.lifecycles import require_empty
 from azguard.tables import tables
 from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
 
@@ -35,8 +35,8 @@ def create(env: Environment, table: common.Table, if_exists: common.IfExists = N
     env.conditions(target)
     skip = if_exists is not None
     env.out.show(
-        existence.create(
-            lambda: tables.create(target, env.deadline), lambda: existence.leave_alone(target, None, None), skip=skip
+        lifecycles.create_unless_exists(
+            lambda: tables.create(target, env.deadline), lambda: lifecycles.leave_alone(target, None, None), skip=skip
         )
     )
 

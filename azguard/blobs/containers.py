@@ -26,7 +26,7 @@ from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import access_policies, existence, lifecycles
+from azguard.resources import access_policies, lifecycles, properties
 from azguard.resources.access_policies import Policies, VersionedPolicies, canonicalize
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import LeaseShown, describe_lease
@@ -53,7 +53,7 @@ class ContainerShown(LeaseShown):
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerShown:
     """Return a container's properties and metadata."""
-    return _describe(target.address, lifecycles.fetch(target, conditions, deadline))
+    return _describe(target.address, properties.fetch(target, conditions, deadline))
 
 
 def list_containers(
@@ -80,7 +80,7 @@ def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadli
     if conditions.guard == "lease" and conditions.expected_etag is not None:
         return _delete_guarded(target, conditions, records, deadline)
     # Asked before the delete, since a deleted container tells nothing; an infinite lease cannot have expired meanwhile.
-    before = existence.look_before(lambda: show(target, Conditions(lease_id=conditions.lease_id), deadline))
+    before = lifecycles.look_before(lambda: show(target, Conditions(lease_id=conditions.lease_id), deadline))
     if conditions.lease_id is None:
         return _delete(target, conditions.request_headers, conditions.guard, deadline, before, None)
     alone = before is not None and before.lease_duration == "infinite"
@@ -128,7 +128,7 @@ def _find_delete_outcome(
     target: Target, patience: Deadline, before: ContainerShown | None, alone: Callable[[], bool] | None
 ) -> Finding[object]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
-    found = existence.look_after(lambda: lifecycles.fetch(target, Conditions(), patience))
+    found = lifecycles.look_after(lambda: properties.fetch(target, Conditions(), patience))
     if found is None:
         verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before is not None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import copy_sources, properties, writes
+from azguard.blobs import copy_sources, refusals
 from azguard.blobs.content.upload import write_tags
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
@@ -27,7 +27,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources import copies
+from azguard.resources import copies, properties
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
 from azguard.resources.properties import has_metadata
 from azguard.wire.call import call
@@ -128,14 +128,14 @@ def copy(given: BlobCopy) -> BlobCopied:
     while True:
         pinned = copy_sources.pin(given.source, given.conditions.source_headers, given.deadline) if given.pins else None
         try:
-            with writes.explain_refusal(given.target, given.conditions, given.deadline):
+            with refusals.explain_refusal(given.target, given.conditions, given.deadline):
                 settled, under = _write(given, pinned)
         except SourceMovedError as error:
             moved += 1
             if pinned is None or not given.follows_source:
                 raise error.refusal from error
             if given.deadline.passed:
-                raise writes.to_gave_up(given.source, moved) from error
+                raise refusals.to_gave_up(given.source, moved) from error
             continue
         return _to_result(given, pinned, settled, under, moved)
 
@@ -143,7 +143,7 @@ def copy(given: BlobCopy) -> BlobCopied:
 def _write(given: BlobCopy, pinned: PinnedSource | None) -> tuple[Settled[Mapping[str, Any]], Conditions]:
     settings = given.settings
     if settings.keeps_tags and pinned is not None and pinned.has_tags:
-        tags = properties.fetch_tags(given.source, None, given.deadline)
+        tags = refusals.fetch_tags(given.source, None, given.deadline)
         tags.pop(fences.TAG, None)
         settings = replace(settings, tags={**tags, **(settings.tags or {})})
     ready = replace(given, settings=replace(settings, metadata=_choose_metadata(given, pinned)))
@@ -151,7 +151,7 @@ def _write(given: BlobCopy, pinned: PinnedSource | None) -> tuple[Settled[Mappin
     def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
         return _attempt(replace(ready, conditions=under), pinned, given.conditions.source_headers)
 
-    return writes.write_fenced(given.target, given.conditions.without_source(), given.deadline, attempt, creates=True)
+    return refusals.write_fenced(given.target, given.conditions.without_source(), given.deadline, attempt, creates=True)
 
 
 def _choose_metadata(given: BlobCopy, pinned: PinnedSource | None) -> Mapping[str, str] | None:
@@ -302,7 +302,7 @@ def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:
     try:
         found = properties.fetch(target, Conditions(), deadline)
     except NotFound as error:
-        raise properties.to_gone(target, begun.etag or "", error).but(
+        raise refusals.to_gone(target, begun.etag or "", error).but(
             reason="copy_replaced", facts={"copy_id": begun.copy_id}
         ) from error
     if begun.copy_id is not None and found.copy.id == begun.copy_id:

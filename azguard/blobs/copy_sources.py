@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from azguard.accounts.account import Auth, Target
-from azguard.blobs import properties
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, drop_lineage
-from azguard.resources import copies
+from azguard.resources import copies, properties
 from azguard.wire.rows import Condition
 
 # What every service version takes from a source in one request.
@@ -65,7 +64,7 @@ def pin(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Pi
     return PinnedSource(
         etag=found.etag,
         content_length=found.size,
-        blob_type=properties.type_of(found),
+        blob_type=found.blob_type,
         metadata=drop_lineage(metadata),
         has_lineage=KEY in metadata,
         has_tags=bool(found.tag_count),

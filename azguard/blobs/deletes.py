@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from azguard.accounts.account import Target
-from azguard.blobs import properties, writes
+from azguard.blobs import refusals
 from azguard.errors import Changed, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
@@ -12,7 +12,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.requests.results import WOULD_DELETE, WOULD_REFUSE, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources import existence
+from azguard.resources import lifecycles, properties
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_DELETE
 
@@ -48,9 +48,9 @@ def delete(
         return _attempt(target, under, snapshots, deadline, before)
 
     try:
-        settled, conditions = writes.write_fenced(target, conditions, deadline, attempt, creates=False)
+        settled, conditions = refusals.write_fenced(target, conditions, deadline, attempt, creates=False)
     except Changed as error:
-        raise properties.describe_conflict(error, target, deadline) from error
+        raise refusals.describe_conflict(error, target, deadline) from error
     return without_time(target, conditions.guard, settled.attempts)
 
 
@@ -64,7 +64,7 @@ def preview(target: Target, conditions: Conditions, deadline: Deadline) -> Writt
     try:
         found = properties.fetch(target, conditions, deadline)
     except Changed as error:
-        raise properties.describe_conflict(error, target, deadline) from error
+        raise refusals.describe_conflict(error, target, deadline) from error
     is_free = conditions.lease_id is not None or found.lease.status != "locked"
     return Written(
         address=str(target.address),
@@ -81,8 +81,8 @@ def _look_before(target: Target, conditions: Conditions, listed: str | None, dea
     if listed is not None and conditions.lease_id is None:
         return BlobBefore(listed)
     under = Conditions(lease_id=conditions.lease_id)
-    with properties.explain_gone(target, conditions.expected_etag):
-        found = existence.look_before(lambda: properties.fetch(target, under, deadline))
+    with refusals.explain_gone(target, conditions.expected_etag):
+        found = lifecycles.look_before(lambda: properties.fetch(target, under, deadline))
     if found is None:
         return BlobBefore(None)
     # An infinite lease cannot expire meanwhile; breaking it is taking over by force.
@@ -113,7 +113,7 @@ def send(target: Target, conditions: Conditions, snapshots: str | None, deadline
 def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, before: BlobBefore) -> Finding[None]:
     """Return who deleted the blob, or who wrote it: a copy of the delete may have come before that."""
     expected_etag = conditions.expected_etag
-    current = existence.look_after(lambda: properties.fetch(target, Conditions(), patience))
+    current = lifecycles.look_after(lambda: properties.fetch(target, Conditions(), patience))
     if current is None:
         verdict = Verdict.COMMITTED if before.alone else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before.etag is not None)

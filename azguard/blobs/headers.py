@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, writes
+from azguard.blobs import refusals
 from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
@@ -24,6 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders
 from azguard.wire.answers import Answer
@@ -47,7 +48,7 @@ def rewrite(
     except Changed as error:
         if isinstance(error, Gone) or error.current_etag is not None:
             raise
-        raise properties.describe_conflict(error, target, deadline) from error
+        raise refusals.describe_conflict(error, target, deadline) from error
 
 
 def excludes_copies(given: Conditions, under: Conditions) -> bool:
@@ -92,7 +93,7 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
                 raise
             refused += 1
             if deadline.passed:
-                raise writes.to_gave_up(target, refused) from error
+                raise refusals.to_gave_up(target, refused) from error
             continue
         return _build_result(target, conditions, found, settled, refused)
 
@@ -107,7 +108,7 @@ def _rewrite_under_lease(
 
 
 def _read(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    with properties.explain_gone(target, conditions.expected_etag):
+    with refusals.explain_gone(target, conditions.expected_etag):
         return properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
 
 
@@ -197,13 +198,13 @@ class TierChange:
             OutcomeUnknown: the answer was lost. A tier does not tell who chose it; only a lease does.
         Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-tier
         """
-        with properties.explain_gone(self.target, self.conditions.expected_etag):
+        with refusals.explain_gone(self.target, self.conditions.expected_etag):
             try:
                 return self._make(records)
             except Changed as error:
                 if error.current_etag is not None:
                     raise
-                raise properties.describe_conflict(error, self.target, self.deadline) from error
+                raise refusals.describe_conflict(error, self.target, self.deadline) from error
 
     def _make(self, records: LeaseRecords) -> TierSet:
         if self.conditions.expected_etag is None or self.target.address.snapshot or self.target.address.version:
@@ -273,4 +274,4 @@ class TierChange:
 
     def _is_reached(self, found: Any) -> bool:
         pending = f"rehydrate-pending-to-{self.tier.lower()}"
-        return properties.find_chosen_tier(found) == self.tier or found.archive_status == pending
+        return refusals.find_chosen_tier(found) == self.tier or found.archive_status == pending

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.blobs.properties import explain_stale_read, fetch, type_of
+from azguard.blobs.refusals import explain_stale_read
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -17,13 +17,14 @@ from azguard.requests.calls import walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown
+from azguard.resources import properties
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, encode_md5
 from azguard.resources.tree_store import ListedItem
 from azguard.wire.items import Listed
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 
 if TYPE_CHECKING:
-    from azguard.resources.existence import Contents
+    from azguard.resources.lifecycles import Contents
 
 # The most that one page holds.
 _PAGE = 5000
@@ -72,7 +73,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
     with explain_stale_read(target, conditions, deadline):
-        return _describe_blob(target.address, fetch(target, conditions, deadline))
+        return _describe_blob(target.address, properties.fetch(target, conditions, deadline))
 
 
 def _describe_blob(address: Address, found: Any, *, deleted: bool = False) -> BlobShown:
@@ -84,7 +85,7 @@ def _describe_blob(address: Address, found: Any, *, deleted: bool = False) -> Bl
         last_modified=found.last_modified,
         created=found.creation_time,
         **describe_content(found),
-        blob_type=type_of(found),
+        blob_type=found.blob_type,
         tier=found.access_tier,
         tag_count=found.tag_count,
         snapshot=address.snapshot,
@@ -175,7 +176,7 @@ def count_blobs(target: Target, deadline: Deadline) -> "Contents":
         NotFound: it is not there.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
-    from azguard.resources.existence import count_first
+    from azguard.resources.lifecycles import count_first
 
     pages = walk_pages(
         CONTAINER_LIST_BLOBS, target, deadline, "Blobs", "Blob", include="uncommittedblobs", maxresults=_PAGE

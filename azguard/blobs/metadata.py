@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import headers, properties, updates, writes
+from azguard.blobs import headers, refusals, updates
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.updates import LeasableBlob
 from azguard.documents.metadata import as_json, count_room, from_json
@@ -26,7 +26,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources import lifecycles, parts
+from azguard.resources import parts, properties
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders, has_metadata
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
@@ -40,7 +40,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[Met
         NotModified: a conditional read found nothing newer.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
-    with properties.explain_stale_read(target, conditions, deadline):
+    with refusals.explain_stale_read(target, conditions, deadline):
         return parts.describe(target, properties.fetch(target, conditions, deadline))
 
 
@@ -94,7 +94,7 @@ def read_container_metadata(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
-    return parts.describe(target, lifecycles.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
+    return parts.describe(target, properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
 
 
 def replace_container_metadata(
@@ -128,7 +128,7 @@ class BlobMetadata(LeasableBlob):
         rest = (Settings.of_blob(found, {}), found.size, found.content_settings.content_md5)
         state = updates.to_current_version(as_json(drop_lineage(found.metadata)), found, rest)
         return replace(
-            state, lineage=replace(state.lineage, tiered=properties.find_chosen_tier(found) is not None), fence=fence
+            state, lineage=replace(state.lineage, tiered=refusals.find_chosen_tier(found) is not None), fence=fence
         )
 
     def prepare(
@@ -156,7 +156,7 @@ class BlobMetadata(LeasableBlob):
         # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
         if self.lock_fence is None:
             return None
-        fence, _ = writes.read_standing_fence(self.target, self.lease_id, deadline)
+        fence, _ = refusals.read_standing_fence(self.target, self.lease_id, deadline)
         return fence
 
 
@@ -165,7 +165,7 @@ class ContainerMetadata(ComparedMetadata):
     """The metadata of a container, as a JSON object of strings: see ``compared``."""
 
     def fetch(self, deadline: Deadline) -> StampedMetadata:
-        found = lifecycles.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
+        found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
         return StampedMetadata(found.metadata or {}, found.etag, found.last_modified)
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:

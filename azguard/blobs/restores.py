@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Address
-from azguard.blobs import properties
+from azguard.blobs import refusals
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.copies import BlobCopy
@@ -21,6 +21,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_UNDELETE
 
@@ -162,9 +163,9 @@ def _read(target: Target, deadline: Deadline) -> _Whole:
 
 def _describe(target: Target, found: Any, deadline: Deadline) -> bytes:
     settings = Settings.of_blob(found, drop_lineage(found.metadata))
-    tags = properties.fetch_tags(target, None, deadline) if found.tag_count else {}
+    tags = refusals.fetch_tags(target, None, deadline) if found.tag_count else {}
     tags.pop(fences.TAG, None)
-    named = {**vars(settings), "blob_type": properties.type_of(found), "tags": tags}
+    named = {**vars(settings), "blob_type": found.blob_type, "tags": tags}
     told = {key: value for key, value in named.items() if value not in (None, "", {})}
     return (json.dumps(told, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import deletes, properties, writes
+from azguard.blobs import deletes, refusals
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.blobs.listing import list_kept
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
@@ -29,6 +29,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
 from azguard.requests.results import SnapshotMade
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.updates import recording
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
 from azguard.wire.call import call
@@ -77,9 +78,9 @@ def take_snapshot(given: Snapshot) -> BlobSnapshot:
         except Changed as error:
             changed += 1
             if given.conditions.expected_etag is not None or pinned is given:
-                raise properties.describe_conflict(error, given.target, given.deadline) from error
+                raise refusals.describe_conflict(error, given.target, given.deadline) from error
             if given.deadline.passed:
-                raise writes.to_gave_up(given.target, changed) from error
+                raise refusals.to_gave_up(given.target, changed) from error
             continue
         return _to_result(given, pinned, settled, changed)
 
@@ -97,10 +98,10 @@ def _pin(given: Snapshot) -> Snapshot:
     if not given.has_lineage or is_by_tags:
         return given
     try:
-        with properties.explain_stale_read(given.target, given.conditions, given.deadline):
+        with refusals.explain_stale_read(given.target, given.conditions, given.deadline):
             found = properties.fetch(given.target, given.conditions, given.deadline)
     except NotModified as error:
-        raise properties.describe_conflict(_to_changed(error, given), given.target, given.deadline) from error
+        raise refusals.describe_conflict(_to_changed(error, given), given.target, given.deadline) from error
     own = drop_lineage(found.metadata)
     stamp = Lineage().after(given.op, found.etag)
     metadata = {**(own if given.metadata is None else given.metadata), KEY: str(stamp)}
@@ -200,7 +201,7 @@ class VersionKeeper:
             with commits.step():
                 self.made[etag] = _take_version(given)
         except NotFound as error:
-            raise properties.to_gone(self.target, etag, error) from error
+            raise refusals.to_gone(self.target, etag, error) from error
         except Changed as error:
             told = f"{self.target} changed since you read it"
             # What is there now is told with the write that was meant.

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, updates
+from azguard.blobs import refusals, updates
 from azguard.blobs.headers import set_headers
 from azguard.blobs.updates import LeasableBlob
 from azguard.documents import metadata as rules
@@ -44,6 +44,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders
 from azguard.updates.compared import RefusedHere, SingleWrite, fence_by_release
 from azguard.updates.recording import ReadRecords
@@ -77,7 +78,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> TagsRead:
     # The ETag first: if that version is still there when tags are written, it is the one these tags are of.
     etag = properties.fetch(target, conditions, deadline).etag
     condition = conditions.headers.get(Condition.IF_TAGS.header)
-    tags = properties.fetch_tags(target, conditions.lease_id, deadline, condition)
+    tags = refusals.fetch_tags(target, conditions.lease_id, deadline, condition)
     return TagsRead(
         address=str(target.address),
         etag=compute_etag(etag, tags),
@@ -112,7 +113,7 @@ def replace_all(
             address=str(target.address),
             reason="version_not_leasable",
         )
-    with properties.explain_gone(target, conditions.expected_etag):
+    with refusals.explain_gone(target, conditions.expected_etag):
         try:
             if is_free:
                 return _write(target, tags, conditions, deadline, is_own=False)
@@ -121,7 +122,7 @@ def replace_all(
                 done = _write(target, tags, under, held.patience, is_own=held.is_own)
                 return done if under.fence is None else _exclude_lower_fences(target, done, held, records)
         except Changed as error:
-            raise error if error.current_etag else properties.describe_conflict(error, target, deadline) from error
+            raise error if error.current_etag else refusals.describe_conflict(error, target, deadline) from error
 
 
 def _exclude_lower_fences(target: Target, done: Written, held: guard.GuardLease, records: LeaseRecords) -> Written:
@@ -155,7 +156,7 @@ def _write(
     wanted, condition = _carry_fence(target, tags, current.tags, conditions)
     request = WriteRequest[object](
         target=target,
-        send=lambda: properties.set_tags(target, wanted, conditions.lease_id, deadline, condition),
+        send=lambda: refusals.set_tags(target, wanted, conditions.lease_id, deadline, condition),
         look=lambda patience: _find_outcome(target, wanted, current, conditions, patience),
         look_after_refusal=lambda patience: _find_first_copy(target, wanted, current, conditions, patience),
         # Under the caller's lease a copy that the network delivers late could undo what the caller writes next.
@@ -278,7 +279,7 @@ class BlobTags(LeasableBlob):
         """Read the version of the blob, then its tags."""
         try:
             found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
-            there = properties.fetch_tags(self.target, self.lease_id, deadline)
+            there = refusals.fetch_tags(self.target, self.lease_id, deadline)
         except NotFound as error:
             return updates.to_missing_version(error, b"{}", None)
         fence = None if self.lock_fence is None else fences.read_fence(there, self.target)
@@ -317,7 +318,7 @@ class BlobTags(LeasableBlob):
         def send(held: str | None) -> CommittedVersion:
             if self.lock_fence is not None:
                 self.fenced.append(wanted)
-            properties.set_tags(self.target, wanted, held, deadline)
+            refusals.set_tags(self.target, wanted, held, deadline)
             made = compute_etag(state.preserved, wanted)
             return CommittedVersion(self._exclude_lower_fences(made, held, deadline) if self.fenced else made)
 

@@ -14,14 +14,14 @@ from azguard.blobs import deletes, listing
 from azguard.blobs.content import download, put_blob
 from azguard.blobs.content.download import BlobGot
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.blobs.properties import explain_stale_read
+from azguard.blobs.refusals import explain_stale_read
 from azguard.guards.resolve import Conditions
 from azguard.requests import calls, delivery
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Written
-from azguard.resources import existence, lifecycles
+from azguard.resources import lifecycles, properties
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.call import call
 from azguard.wire.client import Limits
@@ -52,7 +52,7 @@ class BlobTree(TreeStore):
     snapshots: str | None = None
 
     def fetch(self, target: Target, deadline: Deadline) -> Any:
-        return lifecycles.fetch(target, Conditions(), deadline)
+        return properties.fetch(target, Conditions(), deadline)
 
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
         return listing.list_names(self.root, deadline, self.prefix)
@@ -69,7 +69,7 @@ class BlobTree(TreeStore):
             any_type=self.any_type,
         )
         upload = upload.add_lineage() if self.stamps else upload
-        written = existence.create(
+        written = lifecycles.create_unless_exists(
             lambda: put_blob.put(upload, put.source, put.progress),
             lambda: lifecycles.find_existing(target, op, deadline),
             skip=put.skip,

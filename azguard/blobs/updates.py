@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from azguard.accounts.account import Target
-from azguard.blobs import properties, writes
+from azguard.blobs import refusals
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
@@ -22,6 +22,7 @@ from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
+from azguard.resources import properties
 from azguard.updates import recording
 from azguard.updates.plan import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
@@ -208,7 +209,7 @@ class BlobContent(LeasableBlob):
         """Return the tier to send, None for the account's default; asked only where it may have been chosen."""
         if state.etag is None or (state.lineage.entries and not state.lineage.tiered):
             return None
-        return properties.find_chosen_tier(properties.fetch(self.target, _condition_on(state, lease_id), deadline))
+        return refusals.find_chosen_tier(properties.fetch(self.target, _condition_on(state, lease_id), deadline))
 
     def _find_tags(self, kept: _Preserved, deadline: Deadline) -> Mapping[str, str] | None:
         """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
@@ -216,7 +217,7 @@ class BlobContent(LeasableBlob):
             from azguard.guards import fences
 
             return fences.with_fence_tag(kept.settings.tags or {}, self.lock_fence)
-        return properties.fetch_tags(self.target, self.lease_id, deadline) if kept.tag_count else None
+        return refusals.fetch_tags(self.target, self.lease_id, deadline) if kept.tag_count else None
 
     def _add_fence(self, state: CurrentVersion, deadline: Deadline) -> CurrentVersion:
         """Return the state with the fence on it, and its other tags among what is kept.
@@ -225,7 +226,7 @@ class BlobContent(LeasableBlob):
         fence changes ETag and tag in one request. A holder with a higher fence who writes after our read makes our
         If-Match fail, and the next read finds that fence. The count of tags is no substitute: it may be withheld.
         """
-        theirs, others = writes.read_standing_fence(self.target, self.lease_id, deadline)
+        theirs, others = refusals.read_standing_fence(self.target, self.lease_id, deadline)
         kept = _Preserved(replace(state.preserved.settings, tags=others or None))
         # Write even the same content: it records our fence, so that a holder with a lower one is refused.
         return replace(state, preserved=kept, fence=theirs, must_rewrite=theirs != self.lock_fence)
@@ -270,7 +271,7 @@ def add_lineage(metadata: Mapping[str, str], state: CurrentVersion, lineage: Lin
 
 
 def _refuse_other_types(target: Target, found: Any) -> None:
-    kind = properties.type_of(found)
+    kind = found.blob_type
     if kind != "BlockBlob":
         raise BadRequest(
             f"{target} is of type {kind}; safe-update rewrites block blobs",

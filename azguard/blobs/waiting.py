@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties
+from azguard.blobs import refusals
 from azguard.errors import GaveUp, NotFound, NotModified, UsageError
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
@@ -16,7 +16,8 @@ from azguard.guards.versions import SeenVersion, quote_etag
 from azguard.leases import recorded as lease_waiting
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline, poll
-from azguard.resources.existence import is_nowhere
+from azguard.resources import properties
+from azguard.resources.lifecycles import is_nowhere
 from azguard.times import span
 from azguard.wire.rows import Part
 
@@ -156,7 +157,7 @@ def _look_for_absence(target: Target, _: Conditions, deadline: Deadline) -> Blob
 
 def _look_for_change(target: Target, conditions: Conditions, deadline: Deadline) -> BlobWaited | None:
     try:
-        with properties.explain_stale_read(target, conditions, deadline):
+        with refusals.explain_stale_read(target, conditions, deadline):
             return _to_waited(target, Until.CHANGED, properties.fetch(target, conditions, deadline))
     except NotModified:
         return None

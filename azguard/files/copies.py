@@ -29,7 +29,7 @@ from azguard.errors import (
     Unauthenticated,
     UsageError,
 )
-from azguard.files import replacing, temporary, writes
+from azguard.files import replacing, temporary
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
 from azguard.files.replacing import NewVersion
@@ -44,7 +44,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources import copies
+from azguard.resources import copies, properties
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -173,7 +173,7 @@ def abort(
     Source: https://learn.microsoft.com/rest/api/storageservices/abort-copy-file
     """
     destination = CopyDestination(
-        target, lambda patience: writes.fetch(target, None, patience), FILE_ABORT_COPY, conditions
+        target, lambda patience: properties.fetch(target, Conditions(), patience), FILE_ABORT_COPY, conditions
     )
     return copies.abort(destination, copy_id, deadline, only_tells=only_tells)
 
@@ -251,7 +251,7 @@ def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
 
 def _fetch_source(source: Target, deadline: Deadline) -> Any:
     if source.kind is Kind.FILE:
-        return writes.fetch(source, None, deadline)
+        return properties.fetch(source, Conditions(), deadline)
     return read(lambda timeouts: call(BLOB_GET_PROPERTIES, source, timeouts), source, deadline)
 
 
@@ -320,7 +320,7 @@ def _send(given: FileCopy, made: TemporaryFile, deadline: Deadline) -> Answer:
 def _find_begun(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
     """Return whether a copy was begun into a file that is no other request's."""
     try:
-        found = writes.fetch(made.target, None, patience)
+        found = properties.fetch(made.target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.UNKNOWN) if found.copy.id is None else Finding(Verdict.COMMITTED, {"copy_id": found.copy.id})
@@ -352,7 +352,7 @@ def _await_end(begun: _Begun, source: _FileSource, tell: Callable[[int, int | No
 def _fetch(begun: _Begun, deadline: Deadline) -> Any:
     made = begun.made
     try:
-        found = writes.fetch(made.target, None, deadline)
+        found = properties.fetch(made.target, Conditions(), deadline)
     except NotFound as error:
         raise made.build_failed("it was deleted") from error
     if found.copy.id not in (None, begun.copy_id):

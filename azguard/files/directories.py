@@ -19,7 +19,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_RENAME, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import lifecycles
+from azguard.resources import properties
 from azguard.wire.operations.shares import DIRECTORY_DELETE
 
 # Bounded: the refusal is known already.
@@ -33,7 +33,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> Director
         NotFound: there is no such directory.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-directory-properties
     """
-    return describe_directory(target.address, lifecycles.fetch(target, conditions, deadline))
+    return describe_directory(target.address, properties.fetch(target, conditions, deadline))
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
@@ -62,7 +62,7 @@ def require_version(target: Target, conditions: Conditions, deadline: Deadline) 
     """
     if conditions.expected_etag is None:
         return None
-    found = writes.fetch(target, None, deadline)
+    found = properties.fetch(target, Conditions(), deadline)
     versions.require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="share_or_file_changed")
     return found
 
@@ -88,7 +88,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     check_same_share(source, target)
     _check_outside(source, target)
     require_version(find_replaced(target), conditions, deadline)
-    before = writes.fetch(source, None, deadline)
+    before = properties.fetch(source, Conditions(), deadline)
     creates_only = conditions.guard == "if-none-match"
     request = WriteRequest[Any](
         target=target,
@@ -121,7 +121,7 @@ def preview_rename(
     """
     check_same_share(source, target)
     _check_outside(source, target)
-    etag = quote_etag(writes.fetch(source, None, deadline).etag)
+    etag = quote_etag(properties.fetch(source, Conditions(), deadline).etag)
     versions.require_version(source, expected, etag, reason="share_or_file_changed")
     replaced = find_replaced(target)
     require_version(replaced, conditions, deadline)
@@ -133,7 +133,7 @@ def preview_rename(
 def _require_absent(target: Target, replaced: Target, deadline: Deadline) -> None:
     try:
         with _tell_of_directory(target):
-            writes.fetch(replaced, None, deadline)
+            properties.fetch(replaced, Conditions(), deadline)
     except NotFound:
         return
     raise Exists(f"{target} exists", str(target.address))
@@ -164,7 +164,7 @@ def tell_of_source(source: Target, lease_id: str | None, deadline: Deadline) -> 
         if isinstance(error, Locked) and not (error.service_code or "").startswith("Lease"):
             raise
         try:
-            found = writes.fetch(source, lease_id, deadline.restart(seconds=_ASK_SECONDS))
+            found = properties.fetch(source, Conditions(lease_id=lease_id), deadline.restart(seconds=_ASK_SECONDS))
             # A directory has no lease.
             is_leased = source.kind is Kind.FILE and found.lease.status == "locked"
             if lease_id is None and isinstance(error, Locked) and is_leased:
@@ -203,7 +203,7 @@ def check_same_share(source: Target, target: Target) -> None:
 def _find_rename_outcome(target: Target, known: str | None, patience: Deadline) -> Finding[Any]:
     """Return whether the directory at the new address is the one that was at the old one: it keeps its id."""
     try:
-        found = writes.fetch(target, None, patience)
+        found = properties.fetch(target, Conditions(), patience)
     except (NotFound, BadRequest, Locked):  # nothing is there, or a file, or what is deleted when it is closed
         return Finding(Verdict.UNKNOWN)
     if known is None or found.file_id != known:

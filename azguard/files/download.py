@@ -14,7 +14,6 @@ from typing import BinaryIO
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import BadRequest, Changed
-from azguard.files import writes
 from azguard.files.entries import drop_own
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -25,6 +24,7 @@ from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges, Span
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
+from azguard.resources import properties
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.client import Limits
@@ -118,7 +118,7 @@ class FileDownload:
                 if error.http_status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                     raise
                 # There is no range in a file of no bytes.
-                found = writes.fetch(self._target, lease_id, self._patience())
+                found = properties.fetch(self._target, Conditions(lease_id=lease_id), self._patience())
                 if start > found.size:
                     raise BadRequest(
                         f"{self._target} has only {found.size} bytes",

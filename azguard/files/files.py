@@ -24,6 +24,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.wire.operations.shares import FILE_DELETE
 
 
@@ -35,7 +36,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> FileShow
         Locked: the lease that the conditions name is not held.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-file-properties
     """
-    return describe_file(target.address, writes.fetch(target, conditions.lease_id, deadline))
+    return describe_file(target.address, properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
 
 
 def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadline: Deadline) -> Written:
@@ -127,7 +128,7 @@ def _rename(given: FileRename) -> FileRenamed:
             replaced = until.enter_context(_hold_replaced(given))
         held = None
         if given.is_unconditional:
-            known = writes.fetch(source, given.on_source.lease_id, deadline).file_id
+            known = properties.fetch(source, Conditions(lease_id=given.on_source.lease_id), deadline).file_id
         else:
             late = until.enter_context(_release_late(given))
             held = until.enter_context(guarding.hold(source, given.on_source, given.guarding, deadline))
@@ -259,7 +260,7 @@ def _find_rename_outcome(
 ) -> Finding[Mapping[str, Any]]:
     """Return whether the file at the new address is the one that was at the old one: it keeps its id."""
     try:
-        found = writes.fetch(given.target, None, patience)
+        found = properties.fetch(given.target, Conditions(), patience)
     except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
         found = None
     if known is not None and found is not None and found.file_id == known:
@@ -267,7 +268,7 @@ def _find_rename_outcome(
     if held is None or known is None:
         return Finding(Verdict.UNKNOWN)
     try:
-        still = writes.fetch(given.source, held.lease.lease_id, patience).file_id == known
+        still = properties.fetch(given.source, Conditions(lease_id=held.lease.lease_id), patience).file_id == known
     except AzguardError:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.NOT_YET if still else Verdict.UNKNOWN)

@@ -30,6 +30,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Written
 from azguard.requests.service_codes import Answers
+from azguard.resources import properties
 
 # Bounded: a record that stays behind says that the lease is held, which anyone can see is not so.
 _REMOVE_SECONDS = 3.0
@@ -88,7 +89,7 @@ def hold(
         guard.hold(target, lease_id, records, deadline, processes=guarding.processes, term=term) as lease,
     ):
         answers = Answers()
-        found = writes.fetch(target, lease.lease_id, deadline, answers)
+        found = properties.fetch(target, Conditions(lease_id=lease.lease_id), deadline, answers.hear)
         held = Held(lease, found, answered_at=answers.date)
         require_version(target, conditions.expected_etag, held.etag, reason="share_or_file_changed")
         owner = _choose_note(target, held, guarding)
@@ -113,7 +114,9 @@ def exclude_late(target: Target, held: Held, guarding: Guarding, deadline: Deadl
     """
     guard.change_id(held.lease, target, guarding.records, deadline, guarding.processes, before)
     # What came before the change is there, and nothing can come any more.
-    return replace(held, found=writes.fetch(target, held.lease.lease_id, deadline), may_move=False)
+    return replace(
+        held, found=properties.fetch(target, Conditions(lease_id=held.lease.lease_id), deadline), may_move=False
+    )
 
 
 def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, deadline: Deadline) -> Held:
@@ -220,7 +223,7 @@ def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
         tied, moved = owner_records.correct_time(target, lease_id, tied, moved, deadline)
     record = tied.as_metadata()
     kept = {key: value for key, value in version.metadata.items() if key.lower() not in (OWNER, KEY)}
-    after = moved.after or writes.fetch(target, lease_id, deadline).etag
+    after = moved.after or properties.fetch(target, Conditions(lease_id=lease_id), deadline).etag
     found = held.found.but(etag=after, metadata={**kept, OWNER: record, KEY: moved.lineage})
     return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
 

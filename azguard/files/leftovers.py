@@ -15,12 +15,13 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound
-from azguard.files import entries, files, temporary, writes
+from azguard.files import entries, files, temporary
 from azguard.files.guarding import Guarding
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
+from azguard.resources import properties
 from azguard.resources.copies import PENDING
 
 # A number, by which it is noted.
@@ -84,7 +85,7 @@ def _prune_one(
     """Judge one file and delete it if it may be deleted; return None if it is gone, or goes when it is closed."""
     target = Target(folder.account, Address(Kind.FILE, (folder.address.container, path)))
     try:
-        found = writes.fetch(target, None, pruning.deadline)
+        found = properties.fetch(target, Conditions(), pruning.deadline)
     except (NotFound, Locked):
         return None
     clock.learn(target.account, target.kind, pruning.deadline)
@@ -98,7 +99,7 @@ def _prune_one(
         try:
             if reason == _ENDED and found.copy.status == PENDING:
                 temporary.stop_copy(target, None, pruning.deadline)
-                found = writes.fetch(target, None, pruning.deadline)
+                found = properties.fetch(target, Conditions(), pruning.deadline)
             _delete(target, found, named, pruning)
         except (Changed, Locked) as error:
             outcome, reason = "kept", "changed" if isinstance(error, Changed) else "locked"

@@ -17,7 +17,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, fresh_op
 from azguard.requests.results import MetadataShown, Written
 from azguard.requests.service_errors import build_unreadable
-from azguard.resources import parts
+from azguard.resources import parts, properties
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders
 from azguard.wire import xml
@@ -61,7 +61,7 @@ def change_file(
         # The record of the lease's holder could not be removed from a file that is read-only.
         guarding_by = replace(guarding_by, owner=None)
     # The service clears each content header that is not sent.
-    found = writes.fetch(target, conditions.lease_id, deadline)
+    found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     settings = {**vars(smb), **headers.over(found).given}
     write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=settings)
     return guarding.perform(write, guarding_by, deadline)
@@ -128,7 +128,9 @@ def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> 
     Raises:
         NotFound: it is not there.
     """
-    return parts.describe(target, writes.fetch(target, conditions.lease_id, deadline), drop_own)
+    return parts.describe(
+        target, properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline), drop_own
+    )
 
 
 def replace_metadata(
@@ -148,7 +150,7 @@ def replace_metadata(
     if target.kind is Kind.DIR or conditions.expected_etag is None:
         found = directories.require_version(target, conditions, deadline)
         if found is None:
-            found = writes.fetch(target, conditions.lease_id, deadline)
+            found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
         return _replace_file_metadata(target, wanted, conditions, found, None, deadline)
     with guarding.hold(target, conditions, guarding_by, deadline) as held:
         return _replace_file_metadata(target, wanted, conditions, held.found, held, held.lease.patience)

@@ -17,6 +17,7 @@ from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import ContentWritten, Written
 from azguard.requests.sources import read_up_to
+from azguard.resources import properties
 from azguard.resources.ranges import DataRange, name_range, walk_ranges
 from azguard.wire.operations.shares import FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_SET_PROPERTIES
 
@@ -47,11 +48,11 @@ def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, dead
         NotFound: there is no such file, or no such snapshot.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-ranges
     """
-    before = quote_etag(writes.fetch(target, conditions.lease_id, deadline).etag)
+    before = quote_etag(properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline).etag)
     while True:
         found = _find(target, asked, conditions, deadline)
         # The service lists page by page, and takes no condition that would tie them to one version.
-        now = quote_etag(writes.fetch(target, conditions.lease_id, deadline).etag)
+        now = quote_etag(properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline).etag)
         if now == before:
             break
         if deadline.passed:
@@ -195,7 +196,9 @@ class _RangeRun:
         conditions = guarding.take_over(given.target, given.conditions, given.guarding, given.deadline)
         given = self.given = replace(given, conditions=conditions)
         if given.conditions.expected_etag is None:
-            self.size = writes.fetch(given.target, given.conditions.lease_id, given.deadline).size
+            self.size = properties.fetch(
+                given.target, Conditions(lease_id=given.conditions.lease_id), given.deadline
+            ).size
             return
         held = guarding.hold(given.target, given.conditions, given.guarding, given.deadline)
         self.held = until.enter_context(held)

@@ -36,6 +36,7 @@ from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
+from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders
 from azguard.wire.answers import Answer
 from azguard.wire.operations.shares import FILE_RENAME
@@ -96,7 +97,7 @@ def look_early(version: _Version, guarding_by: Guarding) -> tuple[_Version, Any 
 def _look(version: NewVersion) -> Any | None:
     conditions, target = version.conditions, version.target
     try:
-        found = writes.fetch(target, conditions.lease_id, version.deadline)
+        found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), version.deadline)
     except NotFound as error:
         if conditions.expected_etag is None and not _has_no_place(error):
             return None
@@ -224,7 +225,7 @@ def _find_outcome(version: NewVersion, made: TemporaryFile, before: Any | None, 
     if isinstance(found, Finding):
         return found
     try:
-        writes.fetch(made.target, None, patience)
+        properties.fetch(made.target, Conditions(), patience)
     except NotFound:
         # It may have been renamed since the first look.
         found = _look_for_own(version, patience)
@@ -238,7 +239,7 @@ def _find_outcome(version: NewVersion, made: TemporaryFile, before: Any | None, 
 def _look_for_own(version: NewVersion, patience: Deadline) -> Finding[Any] | str | None:
     """Return the finding that the file is ours; else its ETag, None if it has none."""
     try:
-        found = writes.fetch(version.target, None, patience)
+        found = properties.fetch(version.target, Conditions(), patience)
     except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
         return None
     history = Lineage.parse((found.metadata or {}).get(KEY))

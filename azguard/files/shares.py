@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.files import guarding, writes
+from azguard.files import guarding
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
@@ -23,9 +23,9 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, fresh_op, with_lineage
 from azguard.requests.results import SnapshotMade, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import access_policies, lifecycles
+from azguard.resources import access_policies, lifecycles, properties
 from azguard.resources.access_policies import Policies
-from azguard.resources.existence import Contents, count_first
+from azguard.resources.lifecycles import Contents, count_first
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
@@ -68,7 +68,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> ShareSho
         Locked: the lease that the conditions name is not held.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-share-properties
     """
-    return _describe(target.address, lifecycles.fetch(target, conditions, deadline))
+    return _describe(target.address, properties.fetch(target, conditions, deadline))
 
 
 def list_shares(
@@ -128,7 +128,7 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
     Source: https://learn.microsoft.com/rest/api/storageservices/snapshot-share
     """
     op = fresh_op()
-    found = writes.fetch(target, None, deadline)
+    found = properties.fetch(target, Conditions(), deadline)
     lineage = Lineage.find(found.metadata).after(op, found.etag)
     stamped = with_lineage(metadata or found.metadata, lineage)
     request = WriteRequest[Any](

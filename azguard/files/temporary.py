@@ -29,6 +29,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
+from azguard.resources import properties
 from azguard.resources.copies import PENDING
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -108,7 +109,7 @@ def _send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> Ca
 def stop_copy(target: Target, lease_id: str | None, deadline: Deadline) -> None:
     """Stop what the service copies into a temporary file, if anything; raise no error."""
     headers = Conditions(lease_id=lease_id).request_headers
-    found = send_once(lambda: writes.fetch(target, lease_id, deadline)).answer
+    found = send_once(lambda: properties.fetch(target, Conditions(lease_id=lease_id), deadline)).answer
     if found is not None and found.copy.status == PENDING:
         timeouts = write_timeouts(deadline, 1.0)
         send_once(lambda: call(FILE_ABORT_COPY, target, timeouts, headers=headers, copyid=found.copy.id))
@@ -165,7 +166,7 @@ class TemporaryFile:
         Raises:
             Unavailable: something was.
         """
-        found = writes.fetch(self.target, None, self._begin_step())
+        found = properties.fetch(self.target, Conditions(), self._begin_step())
         if (quote_etag(found.etag), found.size) != (self.etag, self.length):
             raise self.build_failed("it is not what was written to it")
 
@@ -188,9 +189,9 @@ class TemporaryFile:
 
     def _find_renamed(self, other: "TemporaryFile", patience: Deadline) -> Finding[Any]:
         try:
-            found = writes.fetch(other.target, None, patience)
+            found = properties.fetch(other.target, Conditions(), patience)
         except NotFound:
-            writes.fetch(self.target, None, patience)
+            properties.fetch(self.target, Conditions(), patience)
             # A second transmission renames what the first one left, or nothing.
             return Finding(Verdict.NOT_YET)
         return Finding(Verdict.COMMITTED, {"etag": found.etag})
@@ -244,7 +245,7 @@ class TemporaryFile:
         self.rename_away()
 
     def _find_size(self, size: int, patience: Deadline) -> Finding[Any]:
-        found = writes.fetch(self.target, None, patience)
+        found = properties.fetch(self.target, Conditions(), patience)
         if found.size != size:
             return Finding(Verdict.UNKNOWN)
         return Finding(Verdict.COMMITTED, {"etag": found.etag})
@@ -315,7 +316,7 @@ def _raise_interruption(error: AzguardError) -> None:
 
 def _find_created(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
     try:
-        found = writes.fetch(made.target, None, patience)
+        found = properties.fetch(made.target, Conditions(), patience)
     except AzguardError:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.COMMITTED, {"etag": found.etag})

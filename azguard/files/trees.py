@@ -12,7 +12,7 @@ from azguard import naming
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists, NotFound
-from azguard.files import download, entries, files, replacing, writes
+from azguard.files import download, entries, files, replacing
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
 from azguard.files.temporary import PREFIX
@@ -24,7 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import WHOLE
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import existence, lifecycles
+from azguard.resources import lifecycles, properties
 from azguard.resources.properties import ContentHeaders
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.call import call
@@ -143,7 +143,7 @@ class _FileFolders:
 
         def look(patience: Deadline) -> Finding[Any]:
             try:
-                writes.fetch(target, None, patience)
+                properties.fetch(target, Conditions(), patience)
             except NotFound:
                 return Finding(Verdict.NOT_YET if is_there else Verdict.COMMITTED)
             return Finding(Verdict.COMMITTED if is_there else Verdict.NOT_YET)
@@ -209,7 +209,7 @@ class FileTree(TreeStore):
 
     def fetch(self, target: Target, deadline: Deadline) -> Any:
         """Return the properties of the share or a file."""
-        return writes.fetch(target, None, deadline)
+        return properties.fetch(target, Conditions(), deadline)
 
     @cached_property
     def folders(self) -> _FileFolders:
@@ -258,7 +258,7 @@ class FileTree(TreeStore):
         )
         size = os.fstat(source.fileno()).st_size
         try:
-            written = existence.create(
+            written = lifecycles.create_unless_exists(
                 lambda: replacing.put(upload, source, size, self.guarding, put.progress),
                 lambda: lifecycles.find_existing(target, op, deadline),
                 skip=put.skip,

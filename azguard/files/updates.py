@@ -29,7 +29,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY, Lineage, with_lineage
 from azguard.requests.service_errors import service_code
-from azguard.resources import parts
+from azguard.resources import parts, properties
 from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
 from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion
@@ -179,7 +179,7 @@ class LeasedMetadata(LeasedUpdate):
         """Read the metadata and their version."""
         self.clear_once(deadline)
         try:
-            found = writes.fetch(self.target, self.lease_id, deadline)
+            found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
         except NotFound as error:
             return _to_missing(error, b"{}")
         etag, lineage = self.version_of(found.etag, (found.metadata or {}).get(KEY))
@@ -223,7 +223,7 @@ class DirectoryMetadata(ComparedMetadata):
 
     def fetch(self, deadline: Deadline) -> StampedMetadata:
         """Return the metadata and the ETag of the directory."""
-        found = writes.fetch(self.target, None, deadline)
+        found = properties.fetch(self.target, Conditions(), deadline)
         return StampedMetadata(found.metadata or {}, quote_etag(found.etag), found.last_modified)
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:

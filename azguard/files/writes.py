@@ -17,13 +17,12 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, look_under
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
-from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import copies, existence, lifecycles
+from azguard.resources import copies, lifecycles, properties
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
@@ -69,15 +68,6 @@ class FileWrite:
     op: str | None = None
     #: Of a delete: the properties of what is there, where they were just read.
     before: Answer | None = None
-
-
-def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Answers | None = None) -> Answer:
-    """Return the properties of a share, a directory or a file, the lineage in its metadata included.
-
-    ``answers`` hears the service's clock.
-    """
-    hear = None if answers is None else answers.hear
-    return lifecycles.fetch(target, Conditions(lease_id=lease_id), deadline, hear)
 
 
 def rename_once(
@@ -130,14 +120,16 @@ def _look_before(write: FileWrite, held: Held | None, deadline: Deadline) -> Any
         return held.found
     if write.before is not None:
         return write.before
-    return existence.look_before(lambda: fetch(write.target, write.conditions.lease_id, deadline))
+    return lifecycles.look_before(
+        lambda: properties.fetch(write.target, Conditions(lease_id=write.conditions.lease_id), deadline)
+    )
 
 
 def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patience: Deadline) -> Finding[Any]:
     is_alone = held is not None and held.lease.is_running
     try:
         lease_id = None if held is None else held.lease.lease_id
-        found, is_held = look_under(lease_id, lambda lease_id: fetch(write.target, lease_id, patience))
+        found, is_held = properties.fetch_whatever_lease(write.target, lease_id, patience)
     except NotFound:
         # Only the holder of the lease could delete it.
         verdict = Verdict.COMMITTED if write.operation.deletes and is_alone else Verdict.UNKNOWN

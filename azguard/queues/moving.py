@@ -22,7 +22,7 @@ from azguard.queues import message_format, messages, queues
 from azguard.queues.message_format import Received
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
-from azguard.resources import lifecycles
+from azguard.resources import properties
 
 #: The queue of the messages of a queue that failed has its name and this.
 POISON_SUFFIX = "-poison"
@@ -91,7 +91,7 @@ def prepare(source: Target, destination: Target, deadline: Deadline, count: int 
     if (source.endpoint, source.address) == (destination.endpoint, destination.address):
         raise UsageError(f"{source} cannot be moved to itself", address=str(source.address), reason="moved_to_itself")
     try:
-        lifecycles.fetch(destination, Conditions(), deadline)
+        properties.fetch(destination, Conditions(), deadline)
     except Forbidden:
         # It may be allowed to put messages and nothing else. If the queue is missing, the first put says so.
         pass

@@ -19,8 +19,8 @@ from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import MetadataShown, Written, without_time
-from azguard.resources import lifecycles, parts
-from azguard.resources.existence import Contents
+from azguard.resources import lifecycles, parts, properties
+from azguard.resources.lifecycles import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
 
@@ -48,7 +48,7 @@ class QueueShown(QueueListed):
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> QueueShown:
     """Return a queue's metadata and about how many messages are in it."""
-    found = lifecycles.fetch(target, conditions, deadline)
+    found = properties.fetch(target, conditions, deadline)
     return QueueShown(
         address=str(target.address),
         name=target.address.container,
@@ -71,7 +71,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
 
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-queue3
     """
-    look = partial(lifecycles.fetch, target, Conditions())
+    look = partial(properties.fetch, target, Conditions())
     return lifecycles.delete_unguarded(target, conditions.guard, deadline, look)
 
 
@@ -112,7 +112,7 @@ def replace_metadata(target: Target, wanted: Mapping[str, str], conditions: Cond
 
 
 def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
-    return dict(lifecycles.fetch(target, Conditions(), deadline).metadata)
+    return dict(properties.fetch(target, Conditions(), deadline).metadata)
 
 
 def _compute_etag(stamped: Mapping[str, str]) -> str:

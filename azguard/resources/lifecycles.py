@@ -1,52 +1,43 @@
-"""How a container, a share, a directory or a queue is made, read, listed and deleted: one mechanism over the rows.
+"""How a container, a share, a directory, a queue or a table is made, listed and deleted: one mechanism over the rows.
 
-A create settles its own doubt by the lineage that it leaves in the metadata. A table keeps no mark of its creator, and
-what was deleted keeps none of who deleted it: see ``existence``.
+A create settles its own doubt by the lineage that it leaves in the metadata. Where something is already, it is looked
+once more whose that is, because a refusal may be of the second copy of a request that the network has sent twice.
+
+A deleted thing has no mark of who deleted it. So each delete looks first: what is missing before it is sent is missing
+for another reason; what is missing after it was refused may have been deleted by its first copy.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.errors import BadRequest, NotFound
+from azguard.errors import BadRequest, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
-from azguard.requests.calls import read, walk_pages, write_timeouts
+from azguard.guards.versions import describe_write, quote_etag, require_version
+from azguard.requests.calls import walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.results import Written, without_time
+from azguard.requests.results import EXISTS, WOULD_DELETE, WOULD_REFUSE, Written, without_time
 from azguard.requests.service_codes import TYPE_MISMATCH
-from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import existence
-from azguard.resources.properties import has_metadata
-from azguard.wire.answers import Answer
+from azguard.requests.service_errors import NOWHERE
+from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
-from azguard.wire.failures import Response
 from azguard.wire.items import Listed
-from azguard.wire.operations.queues import QUEUE_GET_METADATA
 
+T = TypeVar("T")
+# Only what exists has a lease, and Azure looks at that first.
+_LEASED = "LeaseIdMissing"
+# How the codes end by which a service that deletes in its own time refuses everything else.
+_BEING_DELETED = "BeingDeleted"
 # The most that one page holds.
 _PAGE = 5000
-
-
-def fetch(
-    target: Target, conditions: Conditions, deadline: Deadline, hear: Callable[[Response], object] | None = None
-) -> Answer:
-    """Return the properties of a resource, the lineage in its metadata included.
-
-    Raises:
-        NotFound: there is none.
-        Locked: the lease that the conditions name is not held.
-    Source: the pages Get Container Properties, Get Share Properties, Get Directory Properties, Get File Properties and
-        Get Queue Metadata of https://learn.microsoft.com/rest/api/storageservices/
-    """
-    operation = QUEUE_GET_METADATA if target.kind is Kind.QUEUE else ALL[f"{target.kind.noun}.get_properties"]
-    headers = conditions.request_headers
-    return read(lambda timeouts: call(operation, target, timeouts, headers=headers, hear=hear), target, deadline)
 
 
 def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str, **given: Any) -> Written:
@@ -72,7 +63,7 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
 
 def _find_created(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
     try:
-        found = fetch(target, Conditions(), patience)
+        found = properties.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.NOT_YET)
     except BadRequest as error:
@@ -82,25 +73,18 @@ def _find_created(target: Target, op: str, stamped: Mapping[str, str], patience:
         return Finding(Verdict.NOT_YET)
     if op not in Lineage.find(found.metadata):
         return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.COMMITTED, find_version(found, stamped))
-
-
-def find_version(found: Answer, stamped: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the version that wrote these metadata; another tool may have made a later one, and kept the lineage."""
-    if not has_metadata(found, stamped):
-        return {"etag": None, "last_modified": None}
-    return {"etag": found.get("etag"), "last_modified": found.get("last_modified")}
+    return Finding(Verdict.COMMITTED, properties.find_version(found, stamped))
 
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     """Return the result for the resource that exists: ours, if the network sent the create twice."""
     try:
-        found = fetch(target, Conditions(), deadline.fresh())
+        found = properties.fetch(target, Conditions(), deadline.fresh())
     except NotFound:  # deleted since
-        return existence.leave_alone(target, None, None)
+        return leave_alone(target, None, None)
     etag = found.get("etag")
     etag = None if etag is None else quote_etag(etag)
-    return existence.judge_version(target, etag, found.get("last_modified"), Lineage.find(found.metadata), op)
+    return judge_version(target, etag, found.get("last_modified"), Lineage.find(found.metadata), op)
 
 
 def list_all(
@@ -125,12 +109,215 @@ def delete_unguarded(target: Target, guard: str, deadline: Deadline, look: Calla
         OutcomeUnknown: the answer was lost, or the request was refused. If the one that was there before is gone,
             another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     """
-    before = existence.look_before(lambda: look(deadline))
+    before = look_before(lambda: look(deadline))
     request = WriteRequest[object](
         target=target,
         send=lambda: call(ALL[f"{target.kind.noun}.delete"], target, write_timeouts(deadline)),
         look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda patience: existence.judge_refused_delete(before, lambda: look(patience)),
+        look_after_refusal=lambda patience: judge_refused_delete(before, lambda: look(patience)),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, guard, settled.attempts)
+
+
+@dataclass(frozen=True)
+class Existence:
+    """Whether a resource exists."""
+
+    address: str
+    exists: bool
+
+
+def preview(
+    target: Target,
+    conditions: Conditions,
+    found: Any,
+    count: "Count | None",
+    deadline: Deadline,
+    outcome: str = WOULD_DELETE,
+) -> Written:
+    """Return the result of a write of what was found, without sending it; ``outcome`` is what it would do.
+
+    ``count`` counts the contents, where they are not meant to be deleted too.
+
+    Raises:
+        Changed: it is not the version that is meant, or not empty.
+    """
+    require_version(target, conditions.expected_etag, getattr(found, "etag", ""))
+    if count is not None:
+        require_empty(count, target, deadline, None)
+    is_free = conditions.lease_id is not None or getattr(found, "lease_state", None) not in ("leased", "breaking")
+    return Written(
+        address=str(target.address),
+        etag=getattr(found, "etag", None),
+        last_modified=getattr(found, "last_modified", None),
+        guard=conditions.guard,
+        attempts=0,
+        outcome=outcome if is_free else WOULD_REFUSE,
+    )
+
+
+def ask_whether_exists(target: Target, look: Callable[[], object]) -> Existence:
+    """Return whether there is what ``look`` asks for.
+
+    Raises:
+        NotFound: the container, the table, the queue or the share that it would be in does not exist.
+    """
+    try:
+        look()
+    except NotFound as error:
+        if is_nowhere(target, error):
+            raise
+        return Existence(str(target.address), exists=False)
+    return Existence(str(target.address), exists=True)
+
+
+def is_nowhere(target: Target, error: NotFound) -> bool:
+    """Return whether what a resource is in does not exist: its name may be mistyped, which proves no absence."""
+    return len(target.address.parts) > 1 and error.service_code in NOWHERE
+
+
+def look_before(look: Callable[[], T]) -> T | None:
+    """Return the finding of ``look`` before a delete or a create is sent; None where the caller may not read.
+
+    Raises:
+        NotFound: the resource does not exist.
+    """
+    try:
+        return look()
+    except Forbidden:
+        return None
+
+
+def look_after(look: Callable[[], T]) -> T | None:
+    """Return the finding of ``look`` after a delete was sent; None where the resource is gone or being deleted."""
+    try:
+        return look()
+    except NotFound:
+        return None
+    except Locked as error:
+        if not str(error.service_code).endswith(_BEING_DELETED):
+            raise
+        return None
+
+
+def judge_refused_delete(before: object | None, look: Callable[[], object]) -> Finding[Any]:
+    """Return the finding on a delete that was refused, by ``look``; ``before`` is the finding of ``look_before``."""
+    if look_after(look) is not None:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, may_be_ours=before is not None)
+
+
+def create_unless_exists(make: Callable[[], T], look: Callable[[], Written], *, skip: bool) -> T | Written:
+    """Create by ``make``; with ``skip``, return the finding of ``look`` where the resource exists already."""
+    if not skip:
+        return make()
+    try:
+        return make()
+    except OutcomeUnknown as error:
+        if error.seen is None:
+            raise error.but(reason="create_unknown") from error
+        # Refused, because something is there. Whose it is does not matter to a caller who leaves alone what exists.
+        return look()
+    except Exists:
+        return look()
+    # To a create-only write this says the same, unless it says that its blocks were discarded.
+    except Changed:
+        found = look()
+        if found.etag is None:
+            raise
+        return found
+    except Locked as error:
+        if error.service_code != _LEASED:
+            raise
+        return look()
+
+
+def judge_version(target: Target, etag: str | None, modified: datetime | None, lineage: Lineage, op: str) -> Written:
+    """Return a version as another writer's or, if our op made it or one before it, as ours."""
+    if op not in lineage:
+        return leave_alone(target, etag, modified)
+    is_newest = lineage.entries[0][0] == op
+    return _describe(target, etag if is_newest else None, modified if is_newest else None)
+
+
+def leave_alone(target: Target, etag: str | None, modified: datetime | None) -> Written:
+    """Return the result of a create that found something and changed nothing."""
+    return _describe(target, etag, modified, EXISTS)
+
+
+def _describe(target: Target, etag: str | None, modified: datetime | None, outcome: str = "committed") -> Written:
+    return Written(
+        address=str(target.address),
+        etag=etag,
+        last_modified=modified,
+        guard="if-none-match",
+        attempts=1,
+        outcome=outcome,
+    )
+
+
+@dataclass(frozen=True)
+class Contents:
+    """How many items there are."""
+
+    number: int
+    noun: str
+    #: Whether there may be more than were counted.
+    more: bool = False
+
+    def __str__(self) -> str:
+        return f"{'at least ' if self.more else ''}{self.number:,} {self.noun}"
+
+
+#: What counts the blobs of a container, or the entities of a table.
+Count = Callable[[Target, Deadline], Contents]
+
+
+def require_empty(
+    count: Count,
+    target: Target,
+    deadline: Deadline,
+    confirm: Callable[[Contents], None] | None,
+    *,
+    stays: bool = False,
+) -> None:
+    """Make sure that a resource is empty, or that its contents are meant to be deleted too.
+
+    ``confirm`` asks a person, and raises if the answer is no; None where no person can be asked. ``stays`` says that
+    only the contents are to be deleted. Not guaranteed: what is written between the count and the delete is deleted
+    too.
+
+    Raises:
+        Changed: it is not empty, and no person can be asked.
+    """
+    found = count(target, deadline)
+    if not found.number:
+        return
+    if confirm is None:
+        raise Changed(
+            f"{target} is not empty: {found} would be deleted{'' if stays else ' with it'}",
+            address=str(target.address),
+            facts={"contents": found.number, "contents_counted": not found.more},
+        )
+    confirm(found)
+
+
+def count_first(pages: Iterator[tuple[int, bool]], target: Target, one: str, many: str) -> Contents:
+    """Count the items of a listing up to the end of the first page that has any; ``one`` and ``many`` name them.
+
+    A page is how many items it has, and whether another one follows.
+
+    Raises:
+        Forbidden: it may not be listed.
+        NotFound: it is not there.
+    """
+    try:
+        # A page may be empty, and still another may follow it.
+        found, more = next(((number, more) for number, more in pages if number), (0, False))
+    except Forbidden as error:
+        raise error.but(
+            message=f"{error.message}: so it is not known whether {target} is empty",
+            reason="contents_not_listed",
+        ) from error
+    return Contents(found, one if found == 1 else many, more=more)

@@ -18,7 +18,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.results import MetadataShown, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources import lifecycles
+from azguard.resources import properties
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
@@ -108,7 +108,7 @@ def replace_compared(
         UsageError: they are too large together with azguard's own.
         OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
     """
-    found = lifecycles.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+    found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     before = find_version(found)
     require_version(target, conditions.expected_etag, before, **refusal)
     op = fresh_op()
@@ -126,9 +126,9 @@ def replace_compared(
 def _find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
     """Return whether a write is found; that it is not proves nothing, since none depends on a version."""
     try:
-        found = lifecycles.fetch(target, Conditions(), patience)
+        found = properties.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     if op not in Lineage.find(found.metadata):
         return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.COMMITTED, lifecycles.find_version(found, stamped))
+    return Finding(Verdict.COMMITTED, properties.find_version(found, stamped))

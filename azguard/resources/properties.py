@@ -1,10 +1,42 @@
-"""Properties that resources of several services have: content headers, the lease, the copy that wrote the content."""
+"""The properties of a resource: asked for, and what those of several services have in common, as they are shown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from azguard.accounts.account import Target
+from azguard.address import Kind
+from azguard.guards.resolve import Conditions
+from azguard.requests.calls import read
+from azguard.requests.commits import look_under
+from azguard.requests.deadline import Deadline
 from azguard.requests.results import MetadataShown
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.catalogue import ALL
+from azguard.wire.failures import Response
+from azguard.wire.operations.queues import QUEUE_GET_METADATA
+
+
+def fetch(
+    target: Target, conditions: Conditions, deadline: Deadline, hear: Callable[[Response], object] | None = None
+) -> Answer:
+    """Return the properties of a resource, the lineage in its metadata included; ``hear`` is told the answer.
+
+    Raises:
+        NotFound: there is none.
+        Locked: the lease that the conditions name is not held.
+    Source: the pages Get Container Properties, Get Blob Properties, Get Share Properties, Get Directory Properties, Get
+        File Properties and Get Queue Metadata of https://learn.microsoft.com/rest/api/storageservices/
+    """
+    operation = QUEUE_GET_METADATA if target.kind is Kind.QUEUE else ALL[f"{target.kind.noun}.get_properties"]
+    headers = conditions.request_headers
+    return read(lambda timeouts: call(operation, target, timeouts, headers=headers, hear=hear), target, deadline)
+
+
+def fetch_whatever_lease(target: Target, lease_id: str | None, deadline: Deadline) -> tuple[Answer, bool]:
+    """Return the properties of a resource, asked under a lease id as long as that lease is held, and whether it is."""
+    return look_under(lease_id, lambda under: fetch(target, Conditions(lease_id=under), deadline))
 
 
 @dataclass(frozen=True)
@@ -108,3 +140,10 @@ def has_metadata(found: Any, wanted: Mapping[str, str]) -> bool:
     """Return whether a resource has these metadata and no others; their names have no case."""
     lower, theirs = ({name.lower(): value for name, value in each.items()} for each in (wanted, found.metadata))
     return lower == theirs
+
+
+def find_version(found: Answer, stamped: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the version that wrote these metadata; another tool may have made a later one, and kept the lineage."""
+    if not has_metadata(found, stamped):
+        return {"etag": None, "last_modified": None}
+    return {"etag": found.get("etag"), "last_modified": found.get("last_modified")}

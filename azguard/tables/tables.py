@@ -18,8 +18,8 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written, without_time
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import existence, lifecycles
-from azguard.resources.existence import Contents, count_first
+from azguard.resources import lifecycles
+from azguard.resources.lifecycles import Contents, count_first
 from azguard.tables import entities
 from azguard.wire.call import call
 from azguard.wire.client import Limits
@@ -54,7 +54,7 @@ def create(target: Target, deadline: Deadline) -> Written:
         Locked: a table of that name is still being deleted, which takes the service 40 seconds or more.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-table
     """
-    is_there = existence.look_before(lambda: exists(target, deadline))
+    is_there = lifecycles.look_before(lambda: exists(target, deadline))
     if is_there:
         raise Exists(f"{target} exists already", address=str(target.address))
     body = json.dumps({"TableName": target.address.container}).encode()
@@ -69,7 +69,7 @@ def create(target: Target, deadline: Deadline) -> Written:
 
 def exists(target: Target, deadline: Deadline) -> bool:
     """Return whether the table is there."""
-    return existence.look_after(lambda: _require(target, deadline)) is not None
+    return lifecycles.look_after(lambda: _require(target, deadline)) is not None
 
 
 def _require(target: Target, deadline: Deadline) -> Target:

@@ -23,7 +23,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources.existence import look_before
+from azguard.resources.lifecycles import look_before
 from azguard.tables import edm, entities, entity_json, writes
 from azguard.tables.writes import EntityWrite, ItemVerdict, Verb, fetch_current, judge_outcome, verdict_from_items
 from azguard.wire import transactions as wire_transactions

@@ -22,7 +22,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources.existence import judge_version, leave_alone, look_before
+from azguard.resources.lifecycles import judge_version, leave_alone, look_before
 from azguard.tables import edm, entities
 from azguard.tables.edm import ANNOTATION, Entity
 from azguard.tables.entities import Stored

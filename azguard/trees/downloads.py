@@ -14,7 +14,7 @@ from azguard.errors import AzguardError, NotFound, UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, Job, conclude
-from azguard.resources.existence import is_nowhere
+from azguard.resources.lifecycles import is_nowhere
 from azguard.resources.tree_store import ListedItem, TreeGet, TreeStore
 from azguard.trees import local_files, runs
 from azguard.trees.local_files import LocalFile, LocalFolder, walk

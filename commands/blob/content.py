@@ -279,9 +279,9 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: BlobPutOpt
 
 def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any]":
     """Return a write that creates, and tells of what is there already."""
-    from azguard.resources import existence
+    from azguard.resources import lifecycles
     from azguard.resources.lifecycles import find_existing
 
-    return lambda ready: existence.create(
+    return lambda ready: lifecycles.create_unless_exists(
         lambda: write(ready), lambda: find_existing(ready.target, ready.op, ready.deadline), skip=True
     )

@@ -15,7 +15,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import one_of
 from azguard.requests.lineage import fresh_op
-from azguard.resources import existence
+from azguard.resources import lifecycles
 from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY, BLOB_SNAPSHOT, BLOB_UNDELETE
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def copy(
         op=fresh_op(),
         has_lineage=not given.no_lineage,
     )
-    copied = existence.create(
+    copied = lifecycles.create_unless_exists(
         lambda: copies.copy(plan), lambda: find_existing(target, plan.op, plan.deadline), skip=skip
     )
     if given.waiting.wait is not None and isinstance(copied, copies.BlobCopied):

@@ -69,11 +69,11 @@ def exists(env: Environment, blob: common.Blob) -> int:
     Topics: conditions
     """
     from azguard.blobs import listing
-    from azguard.resources import existence
+    from azguard.resources import lifecycles
 
     target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
-    found = existence.ask_whether_exists(target, lambda: listing.show(target, conditions, env.deadline))
+    found = lifecycles.ask_whether_exists(target, lambda: listing.show(target, conditions, env.deadline))
     return env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 

@@ -18,7 +18,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs
 from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.requests.lineage import fresh_op
-from azguard.resources import existence
+from azguard.resources import lifecycles
 from azguard.tables import edm, entities, entity_json, transactions, writes
 from azguard.tables.entity_json import EntityCopy
 from azguard.tables.transactions import LineReader
@@ -279,7 +279,7 @@ def _write(
     with around_write(env, target, given.lock) as check:
         check()
         with env.reads.explain_deleted(target, made.conditions):
-            done = existence.create(
+            done = lifecycles.create_unless_exists(
                 lambda: writes.write(made, env.deadline.fresh()),
                 lambda: find_existing(made, env.deadline),
                 skip=skip,

@@ -157,7 +157,6 @@ def copy(
     from azguard.files import copies, replacing
     from azguard.files.copies import FileCopy
     from azguard.requests.lineage import fresh_op
-    from azguard.resources import existence
 
     origin, destination = find_ends(path, to, given.source, "file")
     target = env.locate(destination, Kind.FILE, writable=True)
@@ -177,7 +176,7 @@ def copy(
     )
     guarding = addresses.guarding(env)
     with env.out.progress_bar(f"copy {target}") as progress:
-        copied = existence.create(
+        copied = lifecycles.create_unless_exists(
             lambda: copies.copy(plan, guarding, progress.at),
             lambda: lifecycles.find_existing(target, plan.op, env.deadline),
             skip=skip,

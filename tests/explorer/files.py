@@ -8,7 +8,7 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.files import replacing, writes
+from azguard.files import replacing
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
 from azguard.files.replacing import FileUpload
@@ -19,6 +19,7 @@ from azguard.leases.owner_records import ProcessLease, ProcessLeases
 from azguard.leases.owners import OWNER, Owner
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests.lineage import new_op
+from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 from azguard.updates.update import update
@@ -152,7 +153,7 @@ def _putter(name: str, *, after: str | None = None) -> Program:
 
     def main(process: Process) -> str:
         target, guarding = _target(process), _guarding(process)
-        found = writes.fetch(target, None, process.deadline(30))
+        found = properties.fetch(target, Conditions(), process.deadline(30))
         etag = quote_etag(found.etag)
         size = found.size
         upload = FileUpload(

@@ -10,13 +10,14 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.blobs import copies, deletes, properties
+from azguard.blobs import copies, deletes
 from azguard.blobs.content import append_write, put_blob
 from azguard.blobs.content.append_blob import Append
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.copies import BlobCopy, CopySettings
 from azguard.guards.resolve import POSITION, Conditions
 from azguard.requests.lineage import KEY, new_op
+from azguard.resources import properties
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import USUAL, Fault
 from tests.explorer.foreign import FOREIGN, PATH

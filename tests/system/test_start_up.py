@@ -50,7 +50,7 @@ _RARE = (
 # What the put of one small file has no use for.
 _NOT_FOR_A_PUT = (
     "azguard.blobs.listing",
-    "azguard.resources.existence",
+    "azguard.resources.lifecycles",
     "azguard.trees",
 )
 # What a read that asks for no condition leaves closed.

@@ -16,12 +16,13 @@ import pytest
 from azguard.accounts.account import Account, Auth, Target
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind
-from azguard.blobs import properties
+from azguard.blobs import refusals
 from azguard.blobs.content.download import Download
 from azguard.errors import Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
+from azguard.resources import properties
 from azguard.wire import client
 from azguard.wire.call import call
 from azguard.wire.client import Limits
@@ -206,7 +207,7 @@ def test_a_container_whose_last_change_is_not_told_is_not_deleted(tmp_path: Path
 def test_a_list_in_html_is_no_empty_list() -> None:
     page = b"HTTP/1.1 200 OK\r\n" + _SERVICE + b"Content-Type: text/html\r\nContent-Length: 13\r\n\r\n<html></html>"
     with _serving(_say(page)) as target, pytest.raises(Unavailable, match="it is a page of HTML"):
-        properties.fetch_tags(target, None, Deadline())
+        refusals.fetch_tags(target, None, Deadline())
 
 
 _TAGS = b'<?xml version="1.0" encoding="utf-8"?><Tags><TagSet><Tag><Key>a</Key><Value>1</Value></Tag></TagSet></Tags>'
@@ -220,9 +221,9 @@ def _list_tags(body: bytes) -> Answer:
 def test_what_the_sdk_cannot_read_is_read_again_and_is_no_fault_of_azguard() -> None:
     cut = _list_tags(_TAGS[:-20])
     with _serving(cut, _list_tags(_TAGS)) as target:
-        assert properties.fetch_tags(target, None, Deadline()) == {"a": "1"}
+        assert refusals.fetch_tags(target, None, Deadline()) == {"a": "1"}
     with _serving(cut) as target, pytest.raises(Unavailable, match="cannot be read: "):
-        properties.fetch_tags(target, None, Deadline(0))
+        refusals.fetch_tags(target, None, Deadline(0))
 
 
 @cases("origin", [b"", _SERVICE])
@@ -305,7 +306,7 @@ def _repeat(head: bytes, piece: bytes, pause: float = 0) -> Answer:
 )
 def test_no_answer_is_longer_than_any_of_the_service(answer: Answer) -> None:
     with _serving(answer) as target, pytest.raises(Unavailable, match="is longer than any of Azure Storage"):
-        properties.fetch_tags(target, None, Deadline(30))
+        refusals.fetch_tags(target, None, Deadline(30))
 
 
 def test_a_service_that_is_not_azure_storage_is_not_listened_to_for_ever_either() -> None:
@@ -326,7 +327,7 @@ def test_a_refusal_to_deliver_content_is_no_longer_than_another() -> None:
 def test_what_keeps_coming_ends_with_the_time_that_was_asked_for(answer: Answer) -> None:
     began = time.monotonic()
     with _serving(answer) as target, pytest.raises(Unavailable):
-        properties.fetch_tags(target, None, Deadline.strict(0.6))
+        refusals.fetch_tags(target, None, Deadline.strict(0.6))
     assert time.monotonic() - began < 3
 
 
@@ -335,10 +336,10 @@ def test_a_list_may_be_compressed_but_in_no_way_that_was_not_asked_for(coding: s
     body = gzip.compress(_TAGS) if coding == "gzip" else zlib.compress(_TAGS)
     head = _LIST + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n"
     with _serving(_say(head % (coding.encode(), len(body)) + body)) as target:
-        assert properties.fetch_tags(target, None, Deadline()) == {"a": "1"}
+        assert refusals.fetch_tags(target, None, Deadline()) == {"a": "1"}
     for said in (head % (b"gzip, gzip", len(body)) + body, head % (coding.encode(), len(body) - 9) + body[:-9]):
         with _serving(_say(said)) as target, pytest.raises(Unavailable, match="cut short"):
-            properties.fetch_tags(target, None, Deadline(0))
+            refusals.fetch_tags(target, None, Deadline(0))
 
 
 # Peers that are slow

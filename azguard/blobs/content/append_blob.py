@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, writes
+from azguard.blobs import refusals
 from azguard.blobs.content.download import ask_range
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.copy_sources import SourcePiece
@@ -33,6 +33,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_PUT_APPEND_BLOB, BLOB_SEAL_APPEND_BLOB
@@ -161,7 +162,7 @@ def explain_failed_condition(error: Changed, given: Append, end: End) -> Azguard
         )
     if error.service_code == NOT_AT_END:
         error = error.but(message=f"{target} does not end at byte {end.position:,}", reason="append_elsewhere")
-    return properties.describe_conflict(error, target, given.deadline)
+    return refusals.describe_conflict(error, target, given.deadline)
 
 
 def find_or_create_end(given: Append, deadline: Deadline) -> tuple[End, bool]:
@@ -176,7 +177,7 @@ def find_or_create_end(given: Append, deadline: Deadline) -> tuple[End, bool]:
         except NotFound as error:
             if given.create is None or error.service_code == "ContainerNotFound":
                 raise error if error.reason else error.but(reason="append_to_nothing") from error
-            writes.check_creatable(given.target, given.conditions, error)
+            refusals.check_creatable(given.target, given.conditions, error)
             created = _create(given, deadline)
         except Forbidden as error:
             raise error.but(reason="append_end_unknown") from error
@@ -240,10 +241,10 @@ def _create(given: Append, deadline: Deadline) -> bool:
 def _check(given: Append, found: Any) -> None:
     target, expected = given.target, given.conditions.expected_etag
     facts: Any = {"address": str(target.address)}
-    kind = properties.type_of(found)
+    kind = found.blob_type
     if kind != APPEND_BLOB:
         raise BadRequest(
-            f"{target} is {writes.describe_type(kind)}, to which nothing can be appended",
+            f"{target} is {refusals.describe_type(kind)}, to which nothing can be appended",
             reason="no_append_blob",
             **facts,
         )
@@ -256,7 +257,7 @@ def _check(given: Append, found: Any) -> None:
         )
     if expected is not None and found.etag != expected:
         refusal = Changed(f"{target} changed since you read it", expected_etag=expected, seen=found, **facts)
-        raise properties.describe_conflict(refusal, target, given.deadline)
+        raise refusals.describe_conflict(refusal, target, given.deadline)
 
 
 def find_append_outcome(
@@ -287,7 +288,7 @@ def find_append_outcome(
 
 def _is_another(found: Any, end: End) -> bool:
     """Return whether the blob was replaced by another of its name; the time of its creation tells whole seconds."""
-    is_same = properties.type_of(found) == APPEND_BLOB and found.creation_time == end.created
+    is_same = found.blob_type == APPEND_BLOB and found.creation_time == end.created
     return (
         not is_same or found.size < (end.position or 0) or (found.append_blob_committed_block_count or 0) < end.blocks
     )
@@ -328,7 +329,7 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
     Source: https://learn.microsoft.com/rest/api/storageservices/append-blob-seal
     """
     before = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
-    _check_type(target, properties.type_of(before))
+    _check_type(target, before.blob_type)
     request = WriteRequest(
         target=target,
         send=lambda: call(BLOB_SEAL_APPEND_BLOB, target, write_timeouts(deadline), headers=conditions.request_headers),
@@ -339,7 +340,7 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
     try:
         settled = send_until_settled(request, deadline)
     except Changed as error:
-        raise properties.describe_conflict(error, target, deadline) from error
+        raise refusals.describe_conflict(error, target, deadline) from error
     return BlobSealed(
         **describe_write(target, conditions.guard, settled),
         blob_type=APPEND_BLOB,
@@ -351,7 +352,7 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
 def _check_type(target: Target, kind: str | None) -> None:
     if kind != APPEND_BLOB:
         raise BadRequest(
-            f"{target} is {writes.describe_type(kind)}, which cannot be sealed",
+            f"{target} is {refusals.describe_type(kind)}, which cannot be sealed",
             address=str(target.address),
             reason="no_append_blob_to_seal",
         )

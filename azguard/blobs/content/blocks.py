@@ -11,7 +11,7 @@ from typing import BinaryIO, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties
+from azguard.blobs import refusals
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.put_blob import StagingPlace, stage_stream
 from azguard.blobs.content.upload import Settings, Upload, fetch_blocks
@@ -22,6 +22,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage, fresh_op
 from azguard.requests.results import ContentWritten
 from azguard.requests.sources import read_up_to
+from azguard.resources import properties
 
 #: The most that is staged as one block of the caller's own id.
 MOST_BYTES = 100 * 1024 * 1024
@@ -158,9 +159,9 @@ def _keep_settings(upload: Upload) -> Upload:
     except NotFound:
         return replace(upload, settings=_fill(given, Settings.guess(upload.target)))
     kept = Settings.of_blob(found, drop_lineage(found.metadata))
-    tags = properties.fetch_tags(upload.target, lease_id, upload.deadline) if found.tag_count else None
+    tags = refusals.fetch_tags(upload.target, lease_id, upload.deadline) if found.tag_count else None
     others = {key: value for key, value in (tags or {}).items() if upload.conditions.fence is None or key != "fence"}
-    kept = replace(kept, tags=others or None, tier=properties.find_chosen_tier(found))
+    kept = replace(kept, tags=others or None, tier=refusals.find_chosen_tier(found))
     return replace(upload, settings=_fill(given, kept))
 
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from azguard import columns
 from azguard.accounts.account import SINGLE_BYTES, Target
-from azguard.blobs import properties as blob_properties
+from azguard.blobs import refusals
 from azguard.errors import BadRequest, Changed, NotFound, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -25,6 +25,7 @@ from azguard.requests.delivery import RANGE_BYTES, WHOLE, Piece, Ranges, Span
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
+from azguard.resources import properties
 from azguard.resources.properties import encode_md5
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -72,7 +73,7 @@ class Download:
         self._at_once = at_once
         #: Returns the deadline of one range.
         self.patience = patience
-        with blob_properties.explain_stale_read(target, conditions, patience()):
+        with refusals.explain_stale_read(target, conditions, patience()):
             self._first, self.properties = self._read_first(conditions.request_headers)
         self._pinned = Conditions({"If-Match": self.properties.etag}, lease_id=conditions.lease_id).request_headers
 
@@ -112,7 +113,7 @@ class Download:
             start=self._span.start,
             length=self.size,
             content_type=found.content_settings.content_type,
-            blob_type=blob_properties.type_of(found),
+            blob_type=found.blob_type,
             content_hash=content_hash,
             file=None if file is None else str(file),
             metadata=drop_lineage(found.metadata),
@@ -135,11 +136,11 @@ class Download:
             else:
                 return found.take_content(), found
             # A blob that ends there has no such range. If another writer made it longer meanwhile, it has one now.
-            properties = blob_properties.fetch(self.target, Conditions(headers), self.patience())
-            if properties.size == start:
-                return b"", properties
-            if properties.size < start:
-                told = f"{self.target} has only {properties.size} bytes"
+            found = properties.fetch(self.target, Conditions(headers), self.patience())
+            if found.size == start:
+                return b"", found
+            if found.size < start:
+                told = f"{self.target} has only {found.size} bytes"
                 raise BadRequest(told, str(self.target.address), reason="range_beyond_end")
 
     def _read_range(self, offset: int, length: int) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, writes
+from azguard.blobs import refusals
 from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards.resolve import Conditions
@@ -15,6 +15,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.resources.ranges import DataRange, name_range, walk_ranges
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_GET_PAGE_RANGES, BLOB_PUT_PAGE_BLOB
@@ -105,7 +106,7 @@ def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> tuple[str,
     except NotFound as error:
         if given.create_bytes is None or error.service_code == "ContainerNotFound":
             raise error if error.reason else error.but(reason="pages_of_nothing") from error
-        writes.check_creatable(target, given.conditions, error)
+        refusals.check_creatable(target, given.conditions, error)
         return _create(given, given.create_bytes, deadline), True
     address = str(target.address)
     if given.conditions.never_read:
@@ -119,15 +120,15 @@ def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> tuple[str,
         )
     if expected is not None and found.etag != expected:
         refusal = Changed(f"{target} changed since you read it", address, expected_etag=expected, seen=found)
-        raise properties.describe_conflict(refusal, target, deadline)
+        raise refusals.describe_conflict(refusal, target, deadline)
     return found.etag, False
 
 
 def _check_type(target: Target, found: Any) -> None:
-    kind = properties.type_of(found)
+    kind = found.blob_type
     if kind != PAGE_BLOB:
         raise BadRequest(
-            f"{target} is {writes.describe_type(kind)}, and has no pages",
+            f"{target} is {refusals.describe_type(kind)}, and has no pages",
             str(target.address),
             reason="no_page_blob",
         )
@@ -201,7 +202,7 @@ def list_ranges(
     check_range(offset or 0, length)
     asked = {"range": name_range(offset, length), "prevsnapshot": previous}
     while True:
-        with properties.explain_stale_read(target, conditions, deadline):
+        with refusals.explain_stale_read(target, conditions, deadline):
             found = properties.fetch(target, conditions, deadline)
         _check_type(target, found)
         # All pages of the answer are of this version.

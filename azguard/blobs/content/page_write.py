@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, BinaryIO, cast
 
-from azguard.blobs import copy_sources, properties
+from azguard.blobs import copy_sources, refusals
 from azguard.blobs.content import append_blob, page_blob
 from azguard.blobs.content.append_write import build_interrupted, mark_last
 from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
@@ -29,6 +29,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
+from azguard.resources import properties
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_CLEAR_PAGE, BLOB_PUT_PAGE, BLOB_PUT_PAGE_FROM_URL
 
@@ -170,7 +171,7 @@ class _PageRun:
             with copy_sources.explain_piece(piece.content, given.conditions, deadline):
                 settled: Settled[Answer] = send_until_settled(request, deadline)
         except Changed as error:
-            raise properties.describe_conflict(error, given.target, deadline) from error
+            raise refusals.describe_conflict(error, given.target, deadline) from error
         self.attempts += settled.attempts
         self.done_bytes += piece.length
         self.answer = settled.answer

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from azguard.accounts.account import SINGLE_BYTES, Target
-from azguard.blobs import writes
+from azguard.blobs import refusals
 from azguard.blobs.content.upload import BlobPut, Settings, Upload, commit_blocks, find_outcome, send
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
@@ -109,7 +109,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
     first = read_up_to(source, SINGLE_BYTES + 1)
     if not first and not allow_empty:
         raise UsageError("the input is empty; nothing was written", reason="put_is_empty")
-    with writes.explain_refusal(upload.target, upload.conditions, upload.deadline):
+    with refusals.explain_refusal(upload.target, upload.conditions, upload.deadline):
         if len(first) <= SINGLE_BYTES:
             upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
             _check_md5(upload.settings, upload.md5 or b"")
@@ -163,7 +163,7 @@ def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
     Raises as ``put`` does, and Changed where a block is not there any more.
     """
     _check_tags(upload)
-    with writes.explain_refusal(upload.target, upload.conditions, upload.deadline):
+    with refusals.explain_refusal(upload.target, upload.conditions, upload.deadline):
         # The ids prove nothing: another writer may have committed the same blocks.
         return _write_under_fence(upload, lambda fresh: commit_blocks(fresh, ids), ())
 
@@ -175,7 +175,7 @@ def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> StagingPlace:
 def _put_blocks(
     upload: Upload, first: bytes, source: BinaryIO, progress: Callable[[int], None]
 ) -> tuple[_Committed, int, Any]:
-    writes.check_early(replace(upload, deadline=upload.deadline.fresh()))
+    refusals.check_early(replace(upload, deadline=upload.deadline.fresh()))
     length = 0
     ids: list[str] = []
     place = _to_place(upload, lambda: _extend_deadline(upload))
@@ -196,7 +196,7 @@ def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any
 
     def check_type(under: Conditions) -> None:
         if not upload.any_type:
-            writes.check_type(upload.target, under, upload.deadline)
+            refusals.check_type(upload.target, under, upload.deadline)
 
     def attempt(under: Conditions) -> "Settled[Mapping[str, Any]]":
         if under is not upload.conditions:
@@ -207,7 +207,7 @@ def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any
 
     # A refusal of this look has nothing to do with a fence.
     check_type(upload.conditions)
-    return writes.write_fenced(upload.target, upload.conditions, upload.deadline, attempt, creates=True)
+    return refusals.write_fenced(upload.target, upload.conditions, upload.deadline, attempt, creates=True)
 
 
 def _attempt(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from azguard.accounts.account import Target
-from azguard.blobs import properties
 from azguard.errors import NotFound
 from azguard.guards.requested import CREATE_ONLY
 from azguard.guards.resolve import Conditions, resolve
@@ -18,6 +17,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
+from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders, encode_md5, has_metadata
 from azguard.wire.call import call
 from azguard.wire.client import Limits

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from azure.storage.blob import ContentSettings
 
-from azguard.blobs import deletes, headers, properties
+from azguard.blobs import deletes, headers
 from azguard.blobs.content import append_blob, page_write, upload
 from azguard.blobs.content.append_blob import End, Proof
 from azguard.blobs.content.page_blob import PageWrite
@@ -17,6 +17,7 @@ from azguard.guards.resolve import Conditions
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
+from azguard.resources import properties
 from tests.support.fake_resource import TARGET
 
 OURS, THEIRS = new_op(b"a" * 12), new_op(b"b" * 12)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
-from azguard.blobs.writes import explain_fence
+from azguard.blobs.refusals import explain_fence
 from azguard.cli.words import hints
 from azguard.cli.words.hints import in_words
 from azguard.errors import BadRequest, Forbidden, LockLost, UsageError

@@ -6,7 +6,7 @@ from azguard.accounts.account import Target, emulator
 from azguard.address import parse
 from azguard.errors import Changed, Interrupted
 from azguard.requests.deadline import Deadline
-from azguard.resources.existence import Contents, require_empty
+from azguard.resources.lifecycles import Contents, require_empty
 from tests.support.cases import cases
 
 TARGET = Target(emulator(), parse("container:site").address)

@@ -11,8 +11,8 @@ from azguard.errors import AzguardError, Changed, Exists, Forbidden, Locked, Not
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.results import Written
-from azguard.resources import existence, lifecycles
-from azguard.resources.existence import Existence
+from azguard.resources import lifecycles
+from azguard.resources.lifecycles import Existence
 from azguard.wire.connections import Reply
 from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
@@ -21,8 +21,8 @@ from tests.support.fake_resource import TARGET
 WRITTEN = datetime(2026, 11, 21, 10, tzinfo=UTC)
 OURS, OTHERS = new_op(bytes(12)), new_op(b"\1" * 12)
 CREATED = Written(address="blob:site/config.json", etag='"1"', last_modified=WRITTEN, guard="if-none-match", attempts=1)
-FOUND = existence.leave_alone(TARGET, '"7"', WRITTEN)
-NOTHING_FOUND = existence.leave_alone(TARGET, None, None)
+FOUND = lifecycles.leave_alone(TARGET, '"7"', WRITTEN)
+NOTHING_FOUND = lifecycles.leave_alone(TARGET, None, None)
 
 
 def ending(error: Exception) -> Callable[[], Written]:
@@ -43,13 +43,13 @@ def outcome(error: Exception, found: Written = FOUND, *, skip: bool = True) -> t
         return found
 
     try:
-        return existence.create(ending(error), look, skip=skip), len(looks)
+        return lifecycles.create_unless_exists(ending(error), look, skip=skip), len(looks)
     except AzguardError as raised:
         return raised, len(looks)
 
 
 def test_what_was_created_is_not_looked_at() -> None:
-    assert existence.create(lambda: CREATED, ending(AssertionError()), skip=True) is CREATED
+    assert lifecycles.create_unless_exists(lambda: CREATED, ending(AssertionError()), skip=True) is CREATED
 
 
 @cases(
@@ -102,8 +102,8 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
 @cases(
     ("lineage", "result"),
     [
-        (Lineage(), existence.leave_alone(TARGET, '"7"', WRITTEN)),
-        (Lineage().after(OTHERS, None), existence.leave_alone(TARGET, '"7"', WRITTEN)),
+        (Lineage(), lifecycles.leave_alone(TARGET, '"7"', WRITTEN)),
+        (Lineage().after(OTHERS, None), lifecycles.leave_alone(TARGET, '"7"', WRITTEN)),
         (Lineage().after(OURS, None), replace(CREATED, address=str(TARGET.address), etag='"7"')),
         # Another version has replaced ours: its ETag and its time are not ours.
         (
@@ -113,7 +113,7 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
     ],
 )
 def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, result: Written) -> None:
-    assert existence.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
+    assert lifecycles.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
 
 
 class Service(AnsweringClient):
@@ -141,9 +141,9 @@ def test_what_a_create_finds_is_told_with_its_etag_in_quotes(there: Reply, found
 
 @cases(("look", "is_there"), [(lambda: None, True), (ending(NotFound("gone")), False)])
 def test_only_not_found_means_that_something_does_not_exist(look: Callable[[], object], is_there: bool) -> None:
-    assert existence.ask_whether_exists(TARGET, look) == Existence(str(TARGET.address), exists=is_there)
+    assert lifecycles.ask_whether_exists(TARGET, look) == Existence(str(TARGET.address), exists=is_there)
 
 
 def test_a_refused_question_does_not_say_that_nothing_exists() -> None:
     with pytest.raises(Forbidden):
-        existence.ask_whether_exists(TARGET, ending(Forbidden("no")))
+        lifecycles.ask_whether_exists(TARGET, ending(Forbidden("no")))

@@ -9,7 +9,9 @@ from azguard.accounts.account import Account, Auth, Target, from_connection_stri
 from azguard.address import Address, Kind
 from azguard.errors import ConfigError
 from azguard.files import writes
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
+from azguard.resources import properties
 from azguard.wire.connections import Reply
 from tests.support.answering_client import AnsweringClient, Asked, reply
 
@@ -31,8 +33,10 @@ class Recorder(AnsweringClient):
 def show(auth: Auth, secret: str | None, address: Address = ADDRESS, **shared: Any) -> Asked:
     """Return the request for the properties of a file."""
     recorder = Recorder()
-    writes.fetch(
-        Target(Account("contoso", PLACE, auth, secret, {"client": recorder, **shared}), address), None, Deadline()
+    properties.fetch(
+        Target(Account("contoso", PLACE, auth, secret, {"client": recorder, **shared}), address),
+        Conditions(),
+        Deadline(),
     )
     return recorder.asked
 

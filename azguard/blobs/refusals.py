@@ -1,4 +1,6 @@
-"""What writes of a blob have in common: what can refuse them, asked before or explained after; and the fence of a lock.
+"""What can refuse a read or a write of a blob, asked before or explained after; and the fence of a lock.
+
+**Version.** A refusal gets what is there now, and what is gone is said to be gone: the service answers 412 for it too.
 
 **Type.** A Put Blob replaces an append or page blob by a block blob without an error. A version keeps its type. So a
 write that is guarded by a version needs no request to learn its type; any other write needs one.
@@ -11,18 +13,24 @@ between the read and the request is noticed; the read only decides which request
 always the only one: its combination with others is not documented, and the emulator then ignores it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from azguard.accounts.account import Target
-from azguard.blobs import properties
-from azguard.errors import AzguardError, BadRequest, Changed, Exists, Forbidden, GaveUp, Locked, NotFound
+from azguard.errors import AzguardError, BadRequest, Changed, Exists, Forbidden, GaveUp, Gone, Locked, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import BLOCK_BLOB
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.resources import properties
+from azguard.wire import xml
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.failures import Unreadable
+from azguard.wire.operations.blobs import BLOB_GET_TAGS, BLOB_SET_TAGS
 from azguard.wire.rows import Condition
 
 if TYPE_CHECKING:
@@ -43,6 +51,85 @@ _NO_TAGS = {
     "BlobTagsNotSupportedForAccountType",
     "InvalidQueryParameterValue",
 }
+
+
+def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Changed:
+    """Add to a failed condition what is there now, if that can be learnt quickly.
+
+    A blob that is gone is said to be gone: the service answers 412 for it as well.
+    """
+    from azguard.requests.settle import NOTHING_THERE  # which a read does not need
+
+    current = _find_current(error, target, deadline)
+    if current is None:
+        return error
+    if current is NOTHING_THERE:
+        if error.expected_etag is None:
+            return error.but(detail=(*error.detail, "there is nothing now"))
+        return to_gone(target, error.expected_etag, error)
+    now = f"now: {current.size:,} bytes, written {current.last_modified:%Y-%m-%d %H:%M:%S} UTC"
+    return error.but(current_etag=current.etag, lease_state=current.lease.state, detail=(*error.detail, now))
+
+
+def _find_current(error: Changed, target: Target, deadline: Deadline) -> Any:
+    """Return the current version, ``NOTHING_THERE``, or None if a quick look does not tell."""
+    from azguard.requests.settle import NOTHING_THERE
+
+    try:
+        return error.seen or properties.fetch(
+            target, Conditions(), deadline.restart(seconds=min(2.0, deadline.seconds))
+        )
+    except NotFound:
+        return NOTHING_THERE
+    except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails
+        return None
+
+
+@contextmanager
+def explain_stale_read(target: Target, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
+    """Add to the error of a failed conditional read the version it was for and the current one."""
+    try:
+        yield
+    except Changed as error:
+        if not conditions.headers:
+            raise
+        from azguard.requests.settle import NOTHING_THERE
+
+        current = _find_current(error, target, deadline)
+        if current is None:
+            raise
+        if current is NOTHING_THERE:
+            raise NotFound(f"there is no blob {target}", str(target.address), request_id=error.request_id) from error
+        known = error.but(expected_etag=conditions.expected_etag, seen=current)
+        raise describe_conflict(known, target, deadline) from error.__cause__
+
+
+@contextmanager
+def explain_gone(target: Target, expected_etag: str | None) -> Iterator[None]:
+    """Say of a missing blob that its version is gone, if one is expected."""
+    try:
+        yield
+    except NotFound as error:
+        if expected_etag is None or error.service_code == "ContainerNotFound":
+            raise
+        raise to_gone(target, expected_etag, error) from error
+
+
+def to_gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:
+    """Return the error for a write that was refused because the blob is not there any more."""
+    return Gone(
+        f"{target} is no longer there",
+        str(target.address),
+        http_status=refusal.http_status,
+        service_code=refusal.service_code,
+        request_id=refusal.request_id,
+        expected_etag=expected_etag,
+    )
+
+
+def find_chosen_tier(found: Any) -> str | None:
+    """Return a blob's tier, or None where it is the account's default."""
+    return None if found.blob_tier_inferred else found.access_tier
 
 
 def describe_type(found: str | None) -> str:
@@ -79,13 +166,14 @@ def _fetch_type(target: Target, deadline: Deadline) -> str | None:
         raise error.but(
             message=f"{error.message}: so it is not known whether {target} is a block blob", reason="blob_type_unknown"
         ) from error
-    return properties.type_of(found)
+    kind: str | None = found.blob_type
+    return kind
 
 
 def check_creatable(target: Target, conditions: Conditions, missing: NotFound) -> None:
     """Refuse to create a blob for a write whose conditions only a blob that exists could fulfil."""
     if conditions.expected_etag is not None:
-        raise properties.to_gone(target, conditions.expected_etag, missing) from missing
+        raise to_gone(target, conditions.expected_etag, missing) from missing
     if not conditions.need_existing:
         return
     nothing = f"there is no blob {target}, and none was created"
@@ -110,7 +198,7 @@ def check_early(upload: "Upload") -> None:
         if error.service_code == "ContainerNotFound":
             raise
         if conditions.expected_etag is not None:
-            raise properties.to_gone(upload.target, conditions.expected_etag, error) from error
+            raise to_gone(upload.target, conditions.expected_etag, error) from error
         return
     except Changed as error:
         if conditions.expected_etag is None:
@@ -120,7 +208,7 @@ def check_early(upload: "Upload") -> None:
     if conditions.creates_only:
         raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
     if not upload.any_type:
-        _refuse_type(upload.target, properties.type_of(found))
+        _refuse_type(upload.target, found.blob_type)
 
 
 @contextmanager
@@ -129,7 +217,7 @@ def explain_refusal(target: Target, conditions: Conditions, deadline: Deadline) 
     try:
         yield
     except Changed as error:
-        raise properties.describe_conflict(error, target, deadline) from error
+        raise describe_conflict(error, target, deadline) from error
     except Exists as error:
         if not conditions.never_read:
             raise
@@ -212,7 +300,7 @@ def read_standing_fence(target: Target, lease_id: str | None, deadline: Deadline
     from azguard.guards import fences
 
     try:
-        tags = properties.fetch_tags(target, lease_id, deadline)
+        tags = fetch_tags(target, lease_id, deadline)
     except (Forbidden, BadRequest) as error:
         raise explain_fence(error) from error
     theirs = fences.read_fence(tags, target)
@@ -235,3 +323,39 @@ def _build_gave_up(target: Target, refused: int) -> GaveUp:
         address=str(target.address),
         reason="written_without_fence",
     )
+
+
+def fetch_tags(
+    target: Target, lease_id: str | None, deadline: Deadline, condition: str | None = None
+) -> dict[str, str]:
+    """Return a blob's index tags. They have no version: neither ETag nor Last-Modified moves with them.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
+    """
+    headers = _build_tag_headers(lease_id, condition)
+    return read(lambda timeouts: _parse_tags(call(BLOB_GET_TAGS, target, timeouts, headers=headers)), target, deadline)
+
+
+def set_tags(
+    target: Target, tags: Mapping[str, str], lease_id: str | None, deadline: Deadline, condition: str | None = None
+) -> None:
+    """Replace a blob's index tags: send them once. ``condition`` is on those that are there now.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-tags
+    """
+    each = (f"<Tag><Key>{xml.escape(key)}</Key><Value>{xml.escape(tags[key])}</Value></Tag>" for key in tags)
+    body = xml.build_document(f"<Tags><TagSet>{''.join(each)}</TagSet></Tags>")
+    headers = _build_tag_headers(lease_id, condition)
+    call(BLOB_SET_TAGS, target, write_timeouts(deadline), headers=headers, body=body)
+
+
+def _build_tag_headers(lease_id: str | None, condition: str | None) -> dict[str, str]:
+    on_tags = {} if condition is None else {Condition.IF_TAGS.header: condition}
+    return Conditions(on_tags, lease_id=lease_id).request_headers
+
+
+def _parse_tags(answer: Answer) -> dict[str, str]:
+    tags = xml.parse(answer, "list of tags").find("TagSet")
+    if tags is None:
+        raise Unreadable("the answer is no list of tags")
+    return {each.findtext("Key") or "": each.findtext("Value") or "" for each in tags}
