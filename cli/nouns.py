@@ -270,12 +270,12 @@ def declare_metadata(
         env: Environment, resource: Any, metadata: common.Metadata = None, file: common.MetadataFile = None
     ) -> None:
         from azguard.cli.input import addresses, parts
-        from azguard.files import properties
+        from azguard.files import entries
 
         target = env.locate(resource, noun.kind, writable=True)
         wanted, seen = parts.read_metadata(metadata, file)
         conditions, guarding = env.conditions(target, seen), addresses.guarding(env)
-        done = properties.replace_metadata(target, wanted, conditions, guarding, env.deadline)
+        done = entries.replace_metadata(target, wanted, conditions, guarding, env.deadline)
         record_replaced(env, target, Part.METADATA, done)
 
     line, called = f"azguard {noun.word} metadata", noun.called
@@ -296,6 +296,6 @@ def declare_metadata(
 
 
 def _read_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    from azguard.files import properties
+    from azguard.files import entries
 
-    return properties.get_metadata(target, conditions, deadline)
+    return entries.get_metadata(target, conditions, deadline)

@@ -158,11 +158,11 @@ def set_properties(env: Environment, directory: addresses.Directory, given: SmbP
 
     Topics: files
     """
-    from azguard.files import properties
+    from azguard.files import entries
 
     target = env.locate(directory, Kind.DIR, writable=True)
     wanted = given.build()
     conditions = env.conditions(target)
-    done = properties.change_directory(target, wanted, conditions, env.deadline)
+    done = entries.change_directory(target, wanted, conditions, env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)

@@ -158,10 +158,10 @@ def stats(env: Environment, share: addresses.Share) -> None:
         azguard share stats team
         azguard share stats team --query usage_bytes -o tsv
     """
-    from azguard.files import properties
+    from azguard.files import shares
 
     target = env.locate(share, Kind.SHARE)
-    env.out.show(properties.count_bytes(target, env.conditions(target), env.deadline))
+    env.out.show(shares.count_bytes(target, env.conditions(target), env.deadline))
 
 
 @app.command(
@@ -185,13 +185,13 @@ def quota(
 
     Topics: files
     """
-    from azguard.files import properties
+    from azguard.files import shares
 
     target = env.locate(share, Kind.SHARE, writable=True)
     wanted = quota if gibibytes is None else gibibytes
     assert wanted is not None  # says the rule
     conditions = env.conditions(target)
-    done = properties.change_quota(target, wanted, conditions, addresses.guarding(env), env.deadline)
+    done = shares.change_quota(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
 

@@ -1,7 +1,6 @@
 """Blobs and containers.
 
 ``content``        bytes into blobs and out of them: puts, gets, blocks, appends, pages
-``properties``     one blob's properties and tags
 ``listing``        blobs as commands show them: one, or those of a container; and their names, for trees
 ``metadata``       the metadata of a blob and of a container: read, replaced, and as the update loop sees them
 ``headers``        the content headers of a blob, and writes that read first what is to stay
@@ -12,7 +11,7 @@
 ``copy_sources``   the source of a copy, of an append or of pages
 ``snapshots``      snapshots of a blob, and those that a write makes of what it replaces
 ``restores``       what is kept of a blob: found, brought back, compared with what is there
-``writes``         what can refuse a write: another type, what is there already, the fence of a lock
+``refusals``       what can refuse a read or a write: another version or type, what is there, the fence of a lock
 ``updates``        the content of a blob as the update loop sees it; text that is added to an append blob
 ``trees``          blobs under a prefix as trees of files see them
 ``containers``     containers: shown, listed, deleted; their access policies

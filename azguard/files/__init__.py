@@ -3,11 +3,10 @@
 The service evaluates no conditions. What a lease protects (shares and files) is compared and written under one; what
 has no lease (directories) can only be compared.
 
-``shares``        shares, their snapshots and access policies
+``shares``        shares, their snapshots, access policies, quota and size
 ``directories``   create, show, delete and rename directories
 ``files``         show, delete and rename files
-``entries``       directories and files as commands show them, one or a list
-``properties``    content headers, attributes, times, and the metadata of all three
+``entries``       directories and files as commands show and list them; headers, attributes, times, and metadata
 ``download``      content out of a file, one version of it
 ``ranges``        ranges of a file: listed, written, cleared; and the length of a file
 ``copies``        a file as a copy of another one, or of a blob
@@ -18,6 +17,5 @@ has no lease (directories) can only be compared.
 ``handles``       who has what open over SMB, told with a refusal; and closing it
 ``writes``        one write, and its outcome where the answer is lost
 ``guarding``      lease, compare, write: how a write of a share or a file is guarded, and what a killed one left
-``update_lease``  safe-update: the lease around each write
-``updates``       safe-update: content and metadata
+``updates``       safe-update: content and metadata, and the lease around each write
 """

@@ -30,8 +30,8 @@ from azguard.errors import (
     UsageError,
 )
 from azguard.files import replacing, temporary
+from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
-from azguard.files.properties import SmbProperties
 from azguard.files.replacing import NewVersion
 from azguard.files.temporary import TemporaryFile
 from azguard.guards.resolve import Conditions

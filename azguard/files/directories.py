@@ -45,7 +45,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
         OutcomeUnknown: the answer was lost, and it is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-directory
     """
-    before = require_version(target, conditions, deadline)
+    before = writes.require_version(target, conditions, deadline)
     write = FileWrite(
         target=target,
         conditions=conditions,
@@ -53,18 +53,6 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
         before=before,
     )
     return writes.send(write, None, deadline)
-
-
-def require_version(target: Target, conditions: Conditions, deadline: Deadline) -> Any | None:
-    """Compare the version with the one that the conditions name, and return its properties; None if they name none.
-
-    Not guaranteed: another writer can come between this and the write.
-    """
-    if conditions.expected_etag is None:
-        return None
-    found = properties.fetch(target, Conditions(), deadline)
-    versions.require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="share_or_file_changed")
-    return found
 
 
 @dataclass(frozen=True)
@@ -87,7 +75,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     """
     check_same_share(source, target)
     _check_outside(source, target)
-    require_version(find_replaced(target), conditions, deadline)
+    writes.require_version(find_replaced(target), conditions, deadline)
     before = properties.fetch(source, Conditions(), deadline)
     creates_only = conditions.guard == "if-none-match"
     request = WriteRequest[Any](
@@ -124,7 +112,7 @@ def preview_rename(
     etag = quote_etag(properties.fetch(source, Conditions(), deadline).etag)
     versions.require_version(source, expected, etag, reason="share_or_file_changed")
     replaced = find_replaced(target)
-    require_version(replaced, conditions, deadline)
+    writes.require_version(replaced, conditions, deadline)
     if conditions.guard == "if-none-match":
         _require_absent(target, replaced, deadline)
     return Written(address=str(target.address), etag=etag, guard=conditions.guard, attempts=0, outcome=WOULD_RENAME)

@@ -1,7 +1,9 @@
-"""Directories and files as commands show them."""
+"""Directories and files: as commands show and list them; their headers, attributes and times; and the metadata of both
+and of a share.
+"""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar
@@ -9,15 +11,21 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
+from azguard.files import guarding, writes
+from azguard.files.guarding import Guarding
+from azguard.files.writes import FileWrite, Held
+from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.leases.owners import OWNER
+from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import walk_pages
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
-from azguard.requests.results import MetadataShown, Shown
-from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content
+from azguard.requests.lineage import KEY, fresh_op
+from azguard.requests.results import MetadataShown, Shown, Written
+from azguard.resources import parts, properties
+from azguard.resources.parts import Rewritten
+from azguard.resources.properties import ContentHeaders, ContentShown, CopyShown, LeaseShown, describe_content
 from azguard.wire.items import Listed
-from azguard.wire.operations.shares import DIRECTORY_LIST
+from azguard.wire.operations.shares import DIRECTORY_LIST, DIRECTORY_SET_PROPERTIES, FILE_SET_PROPERTIES
 
 _OWN = (KEY, OWNER)
 _PAGE = 5000
@@ -164,3 +172,104 @@ def list_entries(
         for item in page.items
     )
     yield from islice((each for each in every if kind is None or each.type == kind), limit)
+
+
+@dataclass(frozen=True)
+class SmbProperties:
+    """What SMB clients see of a file or directory; None stays as it is. The times are ISO 8601."""
+
+    attributes: str | None = None
+    created: str | None = None
+    written: str | None = None
+    changed: str | None = None
+    permission_key: str | None = None
+
+
+def change_file(
+    target: Target,
+    wanted: tuple[ContentHeaders, SmbProperties],
+    conditions: Conditions,
+    guarding_by: Guarding,
+    deadline: Deadline,
+) -> Written:
+    """Change content headers, attributes and times of a file; the others stay.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        Locked: another holds the lease, or has the file open.
+        OutcomeUnknown: the answer was lost, and no lease tells whose the properties are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
+    """
+    headers, smb = wanted
+    if "readonly" in (smb.attributes or "").lower():
+        # The record of the lease's holder could not be removed from a file that is read-only.
+        guarding_by = replace(guarding_by, owner=None)
+    # The service clears each content header that is not sent.
+    found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+    settings = {**vars(smb), **headers.over(found).given}
+    write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=settings)
+    return guarding.perform(write, guarding_by, deadline)
+
+
+def change_directory(target: Target, smb: SmbProperties, conditions: Conditions, deadline: Deadline) -> Written:
+    """Change attributes and times of a directory; the others stay.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        OutcomeUnknown: the answer was lost. Nothing tells whose the properties are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-directory-properties
+    """
+    writes.require_version(target, conditions, deadline)
+    write = FileWrite(target=target, conditions=conditions, operation=DIRECTORY_SET_PROPERTIES, given=vars(smb))
+    return writes.send(write, None, deadline)
+
+
+def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
+    """Return the metadata, and the lineage.
+
+    Raises:
+        NotFound: it is not there.
+    """
+    return parts.describe(
+        target, properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline), drop_own
+    )
+
+
+def replace_metadata(
+    target: Target, wanted: Mapping[str, str], conditions: Conditions, guarding_by: Guarding, deadline: Deadline
+) -> Rewritten:
+    """Replace the metadata.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        Locked: another holds the lease, or has the file open.
+        UsageError: they are too large together with azguard's own.
+        OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-file-metadata
+    """
+    if target.kind is not Kind.DIR:
+        conditions = guarding.take_over(target, conditions, guarding_by, deadline)
+    if target.kind is Kind.DIR or conditions.expected_etag is None:
+        found = writes.require_version(target, conditions, deadline)
+        if found is None:
+            found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+        return _replace_file_metadata(target, wanted, conditions, found, None, deadline)
+    with guarding.hold(target, conditions, guarding_by, deadline) as held:
+        return _replace_file_metadata(target, wanted, conditions, held.found, held, held.lease.patience)
+
+
+def _replace_file_metadata(
+    target: Target, wanted: Mapping[str, str], conditions: Conditions, found: Any, held: Held | None, deadline: Deadline
+) -> Rewritten:
+    op = fresh_op()
+    own = [key for key in OF_LOCK if held is None or not held.has_note or key != OWNER]
+    stamped = parts.stamp(wanted, found.metadata, op, found.etag, own)
+    write = FileWrite(
+        target=target,
+        conditions=conditions,
+        operation=parts.find_setter(target),
+        given={"metadata": stamped},
+        op=op,
+    )
+    written = writes.send(write, held, deadline)
+    return Rewritten(written, conditions.expected_etag, stamped[KEY])

@@ -19,8 +19,8 @@ from azguard.documents import metadata as rules
 from azguard.errors import BadRequest, Changed, Exists, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import guarding, temporary, writes
 from azguard.files.download import FileDownload
+from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
-from azguard.files.properties import SmbProperties
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.writes import Held
 from azguard.guards.requested import RequestedConditions

@@ -17,21 +17,25 @@ from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
-from azguard.requests.calls import walk_pages, write_timeouts
+from azguard.requests.calls import read, walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, fresh_op, with_lineage
 from azguard.requests.results import SnapshotMade, Written
+from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, lifecycles, properties
 from azguard.resources.access_policies import Policies
 from azguard.resources.lifecycles import Contents, count_first
 from azguard.resources.properties import LeaseShown, describe_lease
+from azguard.wire import xml
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
     DIRECTORY_LIST,
     SHARE_DELETE,
+    SHARE_GET_STATS,
     SHARE_SET_ACL,
+    SHARE_SET_PROPERTIES,
     SHARE_SNAPSHOT,
 )
 
@@ -153,6 +157,48 @@ def _find_snapshot(target: Target, op: str, patience: Deadline) -> Finding[Any]:
         if item.name == name and item.snapshot and op in Lineage.find(item.metadata):
             return Finding(Verdict.COMMITTED, {"snapshot": item.snapshot})
     return Finding(Verdict.UNKNOWN)
+
+
+def change_quota(
+    target: Target, gibibytes: int, conditions: Conditions, guarding_by: Guarding, deadline: Deadline
+) -> Written:
+    """Set the quota of a share: how many GiB it can hold.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        OutcomeUnknown: the answer was lost, and no lease tells whose the quota is.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-share-properties
+    """
+    write = FileWrite(
+        target=target,
+        conditions=conditions,
+        operation=SHARE_SET_PROPERTIES,
+        given={"quota": gibibytes},
+    )
+    return guarding.perform(write, guarding_by, deadline)
+
+
+@dataclass(frozen=True)
+class ShareStats:
+    """How many bytes are in a share."""
+
+    address: str
+    usage_bytes: int
+
+
+def count_bytes(target: Target, conditions: Conditions, deadline: Deadline) -> ShareStats:
+    """Return about how many bytes are in a share.
+
+    Raises:
+        Unavailable: the answer does not tell.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-share-stats
+    """
+    headers = conditions.request_headers
+    answer = read(lambda timeouts: call(SHARE_GET_STATS, target, timeouts, headers=headers), target, deadline)
+    used = xml.parse(answer, "statistics").findtext("ShareUsageBytes") or ""
+    if not used.isdecimal():
+        raise build_unreadable(target, "it says no number of bytes")
+    return ShareStats(str(target.address), int(used))
 
 
 def replace_policies(

@@ -13,8 +13,8 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists, NotFound
 from azguard.files import download, entries, files, replacing
+from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
-from azguard.files.properties import SmbProperties
 from azguard.files.temporary import PREFIX
 from azguard.guards.resolve import Conditions
 from azguard.requests import commits

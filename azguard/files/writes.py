@@ -13,6 +13,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import handles
+from azguard.guards import versions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.guard import GuardLease
@@ -152,3 +153,15 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.operation.deletes
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
+
+
+def require_version(target: Target, conditions: Conditions, deadline: Deadline) -> Any | None:
+    """Compare the version with the one that the conditions name, and return its properties; None if they name none.
+
+    Not guaranteed: another writer can come between this and the write.
+    """
+    if conditions.expected_etag is None:
+        return None
+    found = properties.fetch(target, Conditions(), deadline)
+    versions.require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="share_or_file_changed")
+    return found

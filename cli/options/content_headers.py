@@ -13,7 +13,7 @@ from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, exclude
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
-    from azguard.files.properties import SmbProperties
+    from azguard.files.entries import SmbProperties
     from azguard.requests.delivery import Span
 
 
@@ -138,7 +138,7 @@ class SmbPropertyOptions:
 
     def build(self) -> "SmbProperties":
         """Return the properties to set, if any."""
-        from azguard.files.properties import SmbProperties
+        from azguard.files.entries import SmbProperties
 
         return SmbProperties(
             attributes=self.attributes,

@@ -24,7 +24,7 @@ from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azguard.files.properties import SmbProperties
+    from azguard.files.entries import SmbProperties
     from azguard.files.ranges import RangeWrite
     from azguard.files.replacing import FileUpload
     from azguard.resources.properties import ContentHeaders

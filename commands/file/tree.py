@@ -199,12 +199,12 @@ def set_properties(env: Environment, file: addresses.File, given: FilePropertyOp
 
     Topics: files
     """
-    from azguard.files import properties
+    from azguard.files import entries
     from azguard.resources.properties import ContentHeaders
 
     target = env.locate(file, Kind.FILE, writable=True)
     wanted = ContentHeaders(**given.read_headers()), given.smb.build()
     conditions = env.conditions(target)
-    done = properties.change_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
+    done = entries.change_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)

@@ -9,8 +9,8 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.files import replacing
+from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
-from azguard.files.properties import SmbProperties
 from azguard.files.replacing import FileUpload
 from azguard.files.updates import FileContent
 from azguard.guards.resolve import Conditions
