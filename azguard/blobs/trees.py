@@ -5,14 +5,15 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.address import Kind
 from azguard.blobs import deletes, listing
-from azguard.blobs.content import download, put_blob
-from azguard.blobs.content.download import BlobGot
+from azguard.blobs.content import put_blob
+from azguard.blobs.content.download import BlobDownload, BlobGot
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.refusals import explain_stale_read
 from azguard.guards.resolve import Conditions
@@ -21,7 +22,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Written
-from azguard.resources import lifecycles, properties
+from azguard.resources import downloads, lifecycles, properties
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.call import call
 from azguard.wire.client import Limits
@@ -77,7 +78,7 @@ class BlobTree(TreeStore):
         return written, upload.stamp
 
     def get(self, get: TreeGet) -> tuple[Any, str | None]:
-        """Read a blob into a file; see ``download.to_file``. A small one takes one request."""
+        """Read a blob into a file; see ``downloads.to_file``. A small one takes one request."""
         size, progress = get.size, get.progress
         if size is not None and 0 < size <= _SMALL_BYTES:
             found = _read_small_to_file(get)
@@ -86,14 +87,9 @@ class BlobTree(TreeStore):
         with _CONTENT.hold(None if size is None else -(-size // SINGLE_BYTES)) as count:
             # The run may have been stopped meanwhile.
             progress(0)
-            return download.to_file(
-                get.target,
-                get.conditions,
-                get.file,
-                get.deadline,
-                lambda done, _: progress(done),
-                get.admit,
-                at_once=max(1, count - 1),
+            begin = partial(BlobDownload, get.target, get.conditions, get.deadline.fresh, at_once=max(1, count - 1))
+            return downloads.to_file(
+                get.target, begin, get.file, get.deadline, lambda done, _: progress(done), get.admit
             )
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> Written:

@@ -18,7 +18,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import ContentWritten, Written
 from azguard.requests.sources import read_up_to
 from azguard.resources import properties
-from azguard.resources.ranges import DataRange, name_range, walk_ranges
+from azguard.resources.downloads import DataRange, name_range, walk_ranges
 from azguard.wire.operations.shares import FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_SET_PROPERTIES
 
 # The most that one Put Range takes.

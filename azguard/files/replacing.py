@@ -31,7 +31,6 @@ from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
@@ -278,11 +277,11 @@ def _hash_found(found: Any, version: NewVersion) -> str | None:
     """Return the hash of the version that was found; None if another one has taken its place."""
     digest = hashlib.sha256()
     try:
-        content = FileDownload(version.target, version.conditions.lease_id, version.deadline.fresh, WHOLE)
+        content = FileDownload(version.target, version.conditions.lease_id, version.deadline.fresh)
         if quote_etag(content.properties.etag) != quote_etag(found.etag):
             return None
-        for piece in content.read_pieces(in_order=True):
-            digest.update(piece.content)
+        for piece in content:
+            digest.update(piece)
     except (Changed, NotFound):
         return None
     return digest.hexdigest()

@@ -5,14 +5,15 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from azguard import naming
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists, NotFound
-from azguard.files import download, entries, files, replacing
+from azguard.files import entries, files, replacing
+from azguard.files.download import FileDownload
 from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
 from azguard.files.temporary import PREFIX
@@ -21,10 +22,9 @@ from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import WHOLE
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import lifecycles, properties
+from azguard.resources import downloads, lifecycles, properties
 from azguard.resources.properties import ContentHeaders
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.call import call
@@ -270,15 +270,10 @@ class FileTree(TreeStore):
         return written, getattr(written, "lineage", None)
 
     def get(self, get: TreeGet) -> tuple[Any, str | None]:
-        """Read a file into a local one; see ``download.to_file``. One way to read is good for all sizes."""
-        return download.to_file(
-            get.target,
-            get.conditions,
-            WHOLE,
-            get.file,
-            get.deadline,
-            lambda done, _: get.progress(done),
-            admit=get.admit,
+        """Read a file into a local one; see ``downloads.to_file``. One way to read is good for all sizes."""
+        begin = partial(FileDownload, get.target, get.conditions.lease_id, get.deadline.fresh)
+        return downloads.to_file(
+            get.target, begin, get.file, get.deadline, lambda done, _: get.progress(done), get.admit
         )
 
     def delete(

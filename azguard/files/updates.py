@@ -36,7 +36,6 @@ from azguard.leases.guard import Term
 from azguard.leases.owners import OWNER
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY, Lineage, with_lineage
 from azguard.requests.service_errors import service_code
 from azguard.resources import parts, properties
@@ -228,8 +227,8 @@ class FileContent(LeasedUpdate):
         self.clear_once(deadline)
         while True:
             try:
-                download = FileDownload(self.target, self.lease_id, lambda: deadline, WHOLE)
-                content = b"".join(piece.content for piece in download.read_pieces(in_order=True))
+                download = FileDownload(self.target, self.lease_id, lambda: deadline)
+                content = b"".join(download)
             except NotFound as error:
                 return _to_missing(error, b"")
             except Changed:

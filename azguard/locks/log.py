@@ -294,12 +294,12 @@ def read(lock: Target, deadline: Deadline, most: int) -> History:
         NotFound: there is no such lock.
         TransformFailed: what is there is no history.
     """
-    from azguard.blobs.content.download import Download
+    from azguard.blobs.content.download import BlobDownload
 
     blob, lines, gaps, is_newest = find_log(lock), list[LogLine](), list[str](), True
     while True:
         try:
-            download = Download(blob, Conditions(), deadline.fresh)
+            download = BlobDownload(blob, Conditions(), deadline.fresh)
             found = list(parse(b"".join(download)))
         except NotFound:
             gaps += _explain_missing(lock, deadline) if is_newest else [f"the older part is deleted: {blob}"]

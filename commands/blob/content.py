@@ -157,7 +157,8 @@ def get(
 
     Topics: scopes, trees
     """
-    from azguard.blobs.content import download
+    from azguard.blobs.content.download import BlobDownload
+    from azguard.resources import downloads
 
     if tree.recursive:
         from azguard.cli.input import addresses
@@ -168,15 +169,16 @@ def get(
     target, span = env.locate(blob, Kind.BLOB), given.build_span()
     path, beside = streams.choose_places(file, result, env.out.query)
     conditions = given.conditions(env, target)
-    how: dict[str, Any] = {"validates": given.validate_content, "span": span}
+    validates = given.validate_content
+    begin = partial(BlobDownload, target, conditions, env.deadline.fresh, validates=validates, span=span)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
             out = streams.stdout()
-            got, lineage = download.to_stream(target, conditions, out, env.deadline, progress.at, **how)
+            got, lineage = downloads.to_stream(target, begin, out, progress.at)
             place = to_stream(out, got.length)
         else:
             admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
-            got, lineage = download.to_file(target, conditions, path, env.deadline, progress.at, admit, **how)
+            got, lineage = downloads.to_file(target, begin, path, env.deadline, progress.at, admit)
             place = to_file(path, got.inode)
     if place.is_kept and span.is_whole:
         env.reads.record(target, got, place.copy, lineage)

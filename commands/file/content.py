@@ -97,7 +97,8 @@ def get(
 
     Topics: files, scopes, trees
     """
-    from azguard.files import download
+    from azguard.files.download import FileDownload
+    from azguard.resources import downloads
 
     if tree.recursive:
         tree.get(env, addresses.file_tree(env, file, writable=False), folder, overwrites=overwrite)
@@ -106,14 +107,14 @@ def get(
     target = env.locate(file, Kind.FILE)
     span = given.build_span()
     path, beside = streams.choose_places(to, result, env.out.query)
-    conditions = env.conditions(target)
+    begin = partial(FileDownload, target, env.conditions(target).lease_id, env.deadline.fresh, span)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
-            got, lineage = download.to_stream(target, conditions, span, streams.stdout(), env.deadline, progress.at)
+            got, lineage = downloads.to_stream(target, begin, streams.stdout(), progress.at)
             place = to_stream(streams.stdout(), got.length)
         else:
             admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
-            got, lineage = download.to_file(target, conditions, span, path, env.deadline, progress.at, admit=admit)
+            got, lineage = downloads.to_file(target, begin, path, env.deadline, progress.at, admit)
             place = to_file(path, got.inode)
     if place.is_kept and span.is_whole:
         env.reads.record(target, got, place.copy, lineage)

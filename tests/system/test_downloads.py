@@ -6,21 +6,24 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from azguard.accounts.account import SINGLE_BYTES, Account, Auth, Target
 from azguard.address import Address, Kind
-from azguard.blobs.content.download import Download, to_file, to_stream
+from azguard.blobs.content.download import BlobDownload
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable
 from azguard.files.guarding import Guarding
 from azguard.files.updates import FileContent
 from azguard.guards.resolve import Conditions
 from azguard.requests import delivery
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import RANGE_BYTES
+from azguard.requests.delivery import RANGE_BYTES, Progress
+from azguard.resources import downloads
+from azguard.resources.downloads import Got
 from tests.support.cases import cases
 from tests.support.emulator_world import until
 from tests.support.no_records import NoRecords
@@ -48,15 +51,31 @@ def admit(_: str) -> None:
     """Let whatever was read take the place of the file."""
 
 
+def to_stream(service: RangedService, conditions: Conditions, stream: BinaryIO) -> None:
+    begin = partial(BlobDownload, service.target, conditions, Deadline)
+    downloads.to_stream(service.target, begin, stream, lambda *_: None)
+
+
+def to_file(
+    service: RangedService,
+    file: Path,
+    deadline: Deadline,
+    progress: Progress = lambda *_: None,
+    *,
+    validates: bool = False,
+) -> Got:
+    begin = partial(BlobDownload, service.target, Conditions(), deadline.fresh, validates=validates)
+    return downloads.to_file(service.target, begin, file, deadline, progress, admit)[0]
+
+
 def read(service: RangedService, conditions: Conditions | None = None) -> bytes:
     stream = io.BytesIO()
-    to_stream(service.target, conditions or Conditions(), stream, Deadline(), lambda *_: None)
+    to_stream(service, conditions or Conditions(), stream)
     return stream.getvalue()
 
 
 def read_file(service: RangedService, file: Path, progress: Callable[[int, int], None] = lambda *_: None) -> str:
-    got, _ = to_file(service.target, Conditions(), file, Deadline(), progress, admit)
-    return got.content_hash
+    return to_file(service, file, Deadline(), progress).content_hash
 
 
 def in_reverse() -> Spoil:
@@ -132,7 +151,7 @@ def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPat
         return answer
 
     with serving(content(), spoil) as service:
-        pieces = iter(Download(service.target, Conditions(), Deadline))
+        pieces = iter(BlobDownload(service.target, Conditions(), Deadline))
         next(pieces)
         next(pieces)
         was_early = third.wait(0.3)
@@ -261,7 +280,7 @@ def test_a_stream_of_a_blob_that_is_overwritten_meanwhile_gets_a_beginning_of_th
     with serving(content(), spoil) as service:
         tell(service)
         with pytest.raises(Changed) as refused:
-            to_stream(service.target, Conditions(), stream, Deadline(), lambda *_: None)
+            to_stream(service, Conditions(), stream)
     assert (refused.value.reason, content().startswith(stream.getvalue())) == ("overwritten_while_read", True)
 
 
@@ -275,7 +294,7 @@ def test_a_blob_that_is_always_overwritten_is_given_up_after_the_deadline(tmp_pa
         return RangeAnswer(412, b"", service.etag, None, code="ConditionNotMet")
 
     with serving(content(), spoil) as service, pytest.raises(Changed) as refused:
-        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(0.0), lambda *_: None, admit)
+        to_file(service, tmp_path / "copy", Deadline(0.0))
     firsts = [each for each in service.ranges if each.startswith("bytes=0-")]
     assert (refused.value.reason, len(firsts), list(tmp_path.iterdir())) == ("overwritten_too_often", 5, [])
 
@@ -291,7 +310,7 @@ def test_what_ends_one_range_ends_the_get_and_leaves_no_file(
         return RangeAnswer(status, b"", answer.etag, None, code=code) if begin == SECOND else answer
 
     with serving(content(), spoil) as service, pytest.raises(kind):
-        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(seconds), lambda *_: None, admit)
+        to_file(service, tmp_path / "copy", Deadline(seconds))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -300,7 +319,7 @@ def test_content_is_compared_with_the_md5_of_each_range_of_4_mib_where_that_is_a
     tmp_path: Path, size: int
 ) -> None:
     with serving(content()[:size]) as service:
-        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, admit, validates=True)
+        to_file(service, tmp_path / "copy", Deadline(), validates=True)
     spans = [
         [int(each) for each in headers["x-ms-range"].removeprefix("bytes=").split("-")]
         for headers in service.asked
@@ -319,5 +338,5 @@ def test_content_that_is_not_of_its_md5_is_refused_and_leaves_no_file(
         return replace(answer, md5=md5) if begin == where else answer
 
     with serving(content(), spoil) as service, pytest.raises(Unavailable) as refused:
-        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, admit, validates=True)
+        to_file(service, tmp_path / "copy", Deadline(), validates=True)
     assert (refused.value.reason, list(tmp_path.iterdir())) == ("content_damaged", [])

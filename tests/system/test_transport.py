@@ -17,7 +17,7 @@ from azguard.accounts.account import Account, Auth, Target
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind
 from azguard.blobs import refusals
-from azguard.blobs.content.download import Download
+from azguard.blobs.content.download import BlobDownload
 from azguard.errors import Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import CallOutcome, send_once
@@ -147,12 +147,12 @@ _WHOLE = _RANGE + b"Content-Length: 10\r\n\r\n0123456789"
 )
 def test_a_cut_body_is_read_again(cut: bytes) -> None:
     with _serving(_say(cut), _say(_WHOLE)) as target:
-        assert b"".join(Download(target, Conditions(), Deadline)) == b"0123456789"
+        assert b"".join(BlobDownload(target, Conditions(), Deadline)) == b"0123456789"
 
 
 def test_a_body_in_chunks_is_read_to_its_last() -> None:
     with _serving(_say(_RANGE + _CHUNKS + b"5\r\n01234\r\n5;a=b\r\n56789\r\n0\r\n\r\n")) as target:
-        assert b"".join(Download(target, Conditions(), Deadline)) == b"0123456789"
+        assert b"".join(BlobDownload(target, Conditions(), Deadline)) == b"0123456789"
 
 
 # Not the service
@@ -162,7 +162,7 @@ def test_a_page_is_no_blob_and_says_where_it_comes_from() -> None:
     page = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 2\r\n\r\nhi"
     words = "is not Azure Storage: 200 text/html by nginx"
     with _serving(_say(page)) as target, pytest.raises(Unavailable, match=words):
-        Download(target, Conditions(), Deadline)
+        BlobDownload(target, Conditions(), Deadline)
 
 
 @cases(
@@ -316,7 +316,7 @@ def test_a_service_that_is_not_azure_storage_is_not_listened_to_for_ever_either(
 
 def test_a_refusal_to_deliver_content_is_no_longer_than_another() -> None:
     with _serving(_explode(_ERROR)) as target, pytest.raises(Unavailable, match="is longer than any"):
-        Download(target, Conditions(), lambda: Deadline(30))
+        BlobDownload(target, Conditions(), lambda: Deadline(30))
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_a_write_whose_answer_drips_is_in_doubt_once_its_time_is_up(said: bytes)
 
 def test_a_read_whose_answer_drips_ends_with_the_deadline() -> None:
     with _serving(_drip(_RANGE + b"Content-Length: 10000\r\n\r\n")) as target, pytest.raises(Unavailable):
-        Download(target, Conditions(), lambda: Deadline(0.6))
+        BlobDownload(target, Conditions(), lambda: Deadline(0.6))
 
 
 @pytest.mark.parametrize("words", ["blob get site/config.json", "blob list site"])
@@ -404,4 +404,4 @@ def test_what_moves_may_take_longer_than_the_limit() -> None:
             _GONE.wait(0.05)
 
     with _serving(slowly) as target:
-        assert b"".join(Download(target, Conditions(), lambda: Deadline(0.5))) == bytes(400_000)
+        assert b"".join(BlobDownload(target, Conditions(), lambda: Deadline(0.5))) == bytes(400_000)

@@ -16,7 +16,7 @@ from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineag
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
-from azguard.resources.ranges import DataRange, name_range, walk_ranges
+from azguard.resources.downloads import DataRange, name_range, walk_ranges
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_GET_PAGE_RANGES, BLOB_PUT_PAGE_BLOB
 from azguard.wire.rows import SEQUENCE

@@ -7,7 +7,7 @@ from azure.core.exceptions import HttpResponseError
 
 from azguard.blobs.content import page_write
 from azguard.errors import Changed
-from azguard.resources import ranges
+from azguard.resources import downloads
 from tests.faults.rules import Rule, by_rules
 from tests.support.blob_world import client as sdk
 from tests.support.blob_world import content
@@ -176,7 +176,7 @@ def test_ranges_since_a_snapshot_are_those_that_differ(cli: CliWorld, seen: str)
 
 def test_ranges_are_all_of_one_version(cli: CliWorld, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cli.call("blob", "page", "put", seen, stdin=PAGE)
-    left, walk = [1], ranges.walk_ranges
+    left, walk = [1], downloads.walk_ranges
 
     def changing(*given: Any, **asked: Any) -> object:
         left[0] -= 1

@@ -403,19 +403,19 @@ def test_a_blob_deleted_while_it_is_read_is_missing(target: Target, client: Blob
 
 def _read_with(resource: BlobContent, between: Iterator[Callable[[], object]]) -> CurrentVersion:
     """Read a large blob, with something happening between its first range and the next."""
-    from azguard.blobs.content.download import Download
+    from azguard.blobs.content.download import BlobDownload
 
-    original = Download._read_range
+    original = BlobDownload._read_range
 
     def read_range(self: Any, offset: int, length: int) -> bytes:
         next(between, lambda: None)()
         return original(self, offset, length)
 
-    Download._read_range = read_range  # type: ignore[method-assign]  # of this test alone
+    BlobDownload._read_range = read_range  # type: ignore[method-assign]  # of this test alone
     try:
         return resource.read(Deadline(20))
     finally:
-        Download._read_range = original  # type: ignore[method-assign]  # of this test alone
+        BlobDownload._read_range = original  # type: ignore[method-assign]  # of this test alone
 
 
 def test_a_lease_is_told_in_the_state(target: Target, client: BlobClient) -> None:

@@ -10,7 +10,7 @@ from azguard import columns
 from azguard.blobs.listing import BlobPrefix, BlobShown
 from azguard.cli.output import rendering, terminal
 from azguard.cli.output.rendering import Layout
-from azguard.resources.ranges import DataRange
+from azguard.resources.downloads import DataRange
 from azguard.tables.entities import PrintedEntity
 from tests.support.cases import cases
 from tests.unit.test_layers import MODULES
