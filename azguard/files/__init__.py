@@ -14,7 +14,7 @@ has no lease (directories) can only be compared.
 ``temporary``     the temporary file that is filled first, and the notes of it
 ``leftovers``     temporary files that a crash left, listed and deleted
 ``trees``         files and folders below a directory, as trees of files see them
-``handles``       who has what open over SMB, told with a refusal; and closing it
+``handles``       who has what open over SMB, told with a refusal; closing it, and so breaking the lock of a file
 ``writes``        one write, and its outcome where the answer is lost
 ``guarding``      lease, compare, write: how a write of a share or a file is guarded, and what a killed one left
 ``updates``       safe-update: content and metadata, and the lease around each write

@@ -1,24 +1,29 @@
 """Handles that programs hold over SMB: who has a file or directory open, and how an operator closes it.
 
 No request goes before these, because a path in delete pending answers no other.
+
+A file that is open is locked: the service tells neither what a holder lets others do with it nor which bytes it has
+locked. So a holder is whatever program has the file open, and its lock is broken by closing its handles.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.address import Kind
-from azguard.errors import AzguardError, Locked, NotFound
+from azguard.address import Address, Kind
+from azguard.errors import AzguardError, BadRequest, Changed, Locked, NotFound, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.times import iso
 from azguard.wire.call import call
 from azguard.wire.items import Listed
@@ -201,18 +206,10 @@ def add_holders(error: E, target: Target, deadline: Deadline) -> E:
     is_asked = "handles" in error.facts or _ASKED in error.values
     if error.reason not in _REASONS or is_asked or target.kind is Kind.SHARE:
         return error
-    found = _ask_holders(target, deadline)
-    return error.but(values={**error.values, _ASKED: True}) if found is None else _add_handles(error, found)
-
-
-def _ask_holders(target: Target, deadline: Deadline) -> list[Handle] | None:
     try:
-        return list(list_handles(target, deadline.restart(seconds=_ASK_SECONDS), limit=_SHOWN))
+        found = list(list_handles(target, deadline.restart(seconds=_ASK_SECONDS), limit=_SHOWN))
     except AzguardError:
-        return None
-
-
-def _add_handles(error: E, found: list[Handle]) -> E:
+        return error.but(values={**error.values, _ASKED: True})
     told = [
         {
             "handle_id": each.handle_id,
@@ -231,3 +228,172 @@ def _word_handle(handle: Handle) -> str:
     access = f" for {', '.join(handle.access)}" if handle.access else ""
     since = f" since {iso(handle.opened)}" if handle.opened else ""
     return f"open by {who}{access}{since}: handle {handle.handle_id}"
+
+
+@dataclass(frozen=True)
+class FileHolder:
+    """A program that has a file open."""
+
+    COLUMNS: ClassVar = (
+        columns.ADDRESS, columns.CLIENT._replace(title="holder"), columns.SINCE, columns.ACCESS, columns.CLIENT_NAME,
+        columns.HANDLE_ID,
+    )  # fmt: skip
+
+    address: str
+    #: The IP address and port of its machine.
+    client: str
+    #: The name of its machine; None from a service that does not tell it.
+    client_name: str | None
+    #: ``Read``, ``Write``, ``Delete``; empty from a service that does not tell it.
+    access: tuple[str, ...]
+    #: When it opened the file, by the clock of the service, ISO 8601; None if that is not told.
+    since: str | None
+    handle_id: str
+
+    def is_on(self, machine: str) -> bool:
+        """Return whether it is on a machine with this name or IP address."""
+        names = {self.client, self.client.rpartition(":")[0].strip("[]"), self.client_name or ""}
+        return machine.lower() in {each.lower() for each in names if each}
+
+    def __str__(self) -> str:
+        name = "" if self.client_name is None else f" ({self.client_name})"
+        access = f" for {', '.join(self.access)}" if self.access else ""
+        since = "" if self.since is None else f" since {self.since}"
+        return f"{self.client}{name} has it open{access}{since}"
+
+
+@dataclass(frozen=True)
+class FileLockBroken:
+    """What breaking the lock of a file did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CLOSED, columns.FAILED, columns.OUTCOME)
+
+    address: str
+    #: Those who had it open, and have lost it.
+    broken: tuple[FileHolder, ...]
+    closed: int
+    #: How many the service did not close.
+    failed: int
+    #: ``broken``; ``unchanged`` if no program had it open any more when it was closed.
+    outcome: str
+
+
+@dataclass(frozen=True)
+class BreakFileLock:
+    """A lock to break."""
+
+    target: Target
+    #: The machine on which all holders must be; None is any.
+    machine: str | None = None
+    #: Whether the caller confirms it, so that no person is asked.
+    assume_yes: bool = False
+
+    @property
+    def has_consent(self) -> bool:
+        """Whether no person need be asked."""
+        return self.assume_yes or self.machine is not None
+
+
+def list_holders(target: Target, deadline: Deadline, limit: int | None = None) -> Iterator[FileHolder]:
+    """Yield who has a file open; or the files of a directory or a share, and of all directories in it.
+
+    Raises:
+        NotFound: there is nothing at that path.
+    """
+    is_recursive = target.kind is not Kind.FILE or _is_directory(target, deadline)
+    yield from map(_to_holder, list_handles(target, deadline, recursive=is_recursive, limit=limit))
+
+
+def _is_directory(target: Target, deadline: Deadline) -> bool:
+    try:
+        properties.fetch(Target(target.account, replace(target.address, kind=Kind.DIR)), Conditions(), deadline)
+    except (BadRequest, NotFound):
+        return False
+    return True
+
+
+def break_after_showing(
+    request: BreakFileLock, deadline: Deadline, show: Callable[[str], None], confirm: Callable[[], None] | None
+) -> FileLockBroken:
+    """Show who has a file open, ask for confirmation if need be, and close those very handles.
+
+    A program that opens it after that is left alone. ``confirm`` asks a person, and raises if the answer is no; None
+    where no person can be asked.
+
+    Raises:
+        UsageError: it was not confirmed, and no person can be asked.
+        Changed: another machine has it open, too.
+        NotFound: there is no such file, or no program has it open.
+    """
+    if not request.has_consent and confirm is None:
+        raise UsageError(
+            "closing a file takes it from those who have it open, so it needs your confirmation",
+            reason="file_break_not_confirmed",
+        )
+    holders = look_before_breaking(request, deadline, show)
+    if not request.has_consent and confirm is not None:
+        confirm()
+    return _close_each(request.target, holders, deadline)
+
+
+def look_before_breaking(
+    request: BreakFileLock, deadline: Deadline, show: Callable[[str], None]
+) -> tuple[FileHolder, ...]:
+    """Return who has a file open, after showing them.
+
+    Raises:
+        Changed: another machine has it open, too.
+        NotFound: there is no such file, or no program has it open.
+    """
+    holders = tuple(map(_to_holder, list_handles(request.target, deadline, limit=None)))
+    if not holders:
+        where = request.target.address
+        raise NotFound(
+            f"no program has {request.target} open",
+            str(where),
+            reason="file_not_open",
+            values={"share": where.container},
+        )
+    for each in holders:
+        show(f"{request.target}: {each}")
+    _check_machine(request, holders)
+    return holders
+
+
+def _check_machine(request: BreakFileLock, holders: tuple[FileHolder, ...]) -> None:
+    others = [each for each in holders if request.machine is not None and not each.is_on(request.machine)]
+    if others:
+        raise Changed(
+            f"{request.target} is not open on {request.machine} alone",
+            str(request.target.address),
+            detail=tuple(map(str, others)),
+            reason="file_held_elsewhere",
+        )
+
+
+def _close_each(target: Target, holders: tuple[FileHolder, ...], deadline: Deadline) -> FileLockBroken:
+    broken: list[FileHolder] = []
+    failed = 0
+    for each in holders:
+        done = close(target, each.handle_id, deadline.fresh())
+        failed += done.failed
+        if done.outcome != "unchanged" and not done.failed:
+            broken.append(each)
+    return FileLockBroken(
+        address=str(target.address),
+        broken=tuple(broken),
+        closed=len(broken),
+        failed=failed,
+        outcome="broken" if broken or failed else "unchanged",
+    )
+
+
+def _to_holder(handle: Handle) -> FileHolder:
+    return FileHolder(
+        address=str(Address(Kind.FILE, tuple(handle.path.split("/", 1)))),
+        client=handle.client,
+        client_name=handle.client_name,
+        access=handle.access,
+        since=iso(handle.opened),
+        handle_id=handle.handle_id,
+    )

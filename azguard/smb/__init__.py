@@ -7,5 +7,4 @@ open. So it ends after the command has ended, even if azguard is killed.
 ``file_lock``      which file to lock, on which server, and how; the locks around a command
 ``file_lock_run``  acquire the lock of one run, watch its handle, release it
 ``session``        a connection to one share, and what the server's answers mean
-``holders``        who has files open, and how an operator ends that
 """

@@ -16,13 +16,13 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, one_of
 from azguard.errors import Partial, UsageError
+from azguard.files.handles import BreakFileLock
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
 from azguard.processes import child
 from azguard.smb import file_lock
 from azguard.smb.file_lock import ByteRange, FileLock, FileLockSettings, Share
 from azguard.smb.file_lock_run import FileLockPlan
-from azguard.smb.holders import BreakFileLock
 from azguard.times import parse_size
 from azguard.wire import listeners
 from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES, FILE_LIST_HANDLES
@@ -303,9 +303,9 @@ def list_holders(env: Environment, path: addresses.Path, num_results: common.Lim
 
     Topics: smb-locks
     """
-    from azguard.smb import holders
+    from azguard.files import handles
 
-    env.out.show_each(holders.list_holders(addresses.locate_path(env, path), env.deadline, num_results))
+    env.out.show_each(handles.list_holders(addresses.locate_path(env, path), env.deadline, num_results))
 
 
 @lock_app.command(name="break", spec=common.operation(FILE_FORCE_CLOSE_HANDLES))
@@ -334,11 +334,11 @@ def break_lock(
 
     Topics: smb-locks
     """
-    from azguard.smb import holders
+    from azguard.files import handles
 
     request = to_break(env, file, if_owner, yes=yes)
     if dry_run:
-        env.out.show_each(holders.look_before_breaking(request, env.deadline, env.out.info))
+        env.out.show_each(handles.look_before_breaking(request, env.deadline, env.out.info))
         return 0
-    done = holders.break_after_showing(request, env.deadline, env.out.info, choose_confirmation())
+    done = handles.break_after_showing(request, env.deadline, env.out.info, choose_confirmation())
     return env.out.answer(done, Partial.exit_code if done.failed else 0)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from azguard.files.handles import FileHolder
 from azguard.leases.conventions import Holding
 from azguard.leases.holdings import HoldingChange
 from azguard.leases.own import OwnLeaseStatus
 from azguard.leases.shown import LeaseFacts
 from azguard.locks.log import HolderLine
-from azguard.smb.holders import FileHolder
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.command_tree import COMMANDS

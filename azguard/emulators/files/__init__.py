@@ -3,8 +3,7 @@
 ``__main__``         the command line: ``python -m azguard.emulators.files``
 ``server``           the HTTP server
 ``signatures``       SharedKey and SAS
-``request``          a request as it was read
-``headers``          properties, metadata and ranges in headers
+``request``          a request as it was read: content properties, metadata and ranges in its headers
 ``answers``          errors, times and XML as the service writes them
 ``shares``           operations on shares, their permissions for files, the service
 ``directories``      operations on directories, and listings
@@ -13,7 +12,7 @@
 ``copies``           copies, also from other servers, which go on after they are answered
 ``handles``          what SMB clients have open
 ``leases``           the states of a lease
-``store``            shares and what is in them: found, read, changed
+``store``            shares and what is in them: found, read, changed; attributes, times and permissions
 ``database``         the tables behind it, and their records
 ``disk``             files and folders on the disk, and the room left
 ``samba``            a private Samba in front of the shares: programs, config, process

@@ -14,8 +14,7 @@ from azguard.emulators.files import smb_client
 from azguard.emulators.files.answers import ServiceError
 from azguard.emulators.files.database import DIRECTORY, Node, ShareRecord, make_key
 from azguard.emulators.files.handles import SambaFiles
-from azguard.emulators.files.headers import read_range
-from azguard.emulators.files.request import FileRequest, ask_source, is_here
+from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_range
 from azguard.emulators.files.samba import Samba, Unserved
 from azguard.emulators.files.smb_client import (
     ALL,

@@ -19,26 +19,21 @@ from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.database import FILE, Node, PendingCopy, ShareRecord
 from azguard.emulators.files.directories import join
 from azguard.emulators.files.disk import check_name
-from azguard.emulators.files.headers import apply_smb_properties, check_metadata
 from azguard.emulators.files.request import (
     UNREADABLE,
     FileRequest,
     ForeignSource,
     ask_source,
+    check_metadata,
     is_here,
     look_at_source,
     read_request,
 )
-from azguard.emulators.files.store import Store
+from azguard.emulators.files.store import TIMES, Store, apply_smb_properties
 
 _VERSION = "2021-12-02"
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)\Z", re.ASCII)
-_SMB = {
-    "x-ms-file-attributes": "attributes",
-    "x-ms-file-creation-time": "created",
-    "x-ms-file-last-write-time": "written",
-    "x-ms-file-change-time": "changed",
-}
+_SMB = {"x-ms-file-attributes": "attributes", **TIMES}
 _ID, _STATUS, _PROGRESS = "x-ms-copy-id", "x-ms-copy-status", "x-ms-copy-progress"
 _COMPLETED, _DESCRIPTION = "x-ms-copy-completion-time", "x-ms-copy-status-description"
 _SOURCE = "x-ms-copy-source"

@@ -11,9 +11,8 @@ from azguard.emulators.files import answers
 from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.database import DIRECTORY, Node, ShareRecord, make_key, parent_of
 from azguard.emulators.files.disk import check_name
-from azguard.emulators.files.headers import apply_smb_properties, check_metadata, smb_headers
-from azguard.emulators.files.request import FileRequest
-from azguard.emulators.files.store import Store
+from azguard.emulators.files.request import FileRequest, check_metadata
+from azguard.emulators.files.store import Store, apply_smb_properties, smb_headers
 
 _SECONDS_PER_DAY = 86_400
 #: The settings of a share that a listing tells, and their names there.

@@ -13,16 +13,15 @@ from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.database import DIRECTORY, FILE, LARGEST_FILE, Node, ShareRecord
 from azguard.emulators.files.directories import describe_written, find_parent_id, join
 from azguard.emulators.files.disk import check_length, check_name
-from azguard.emulators.files.headers import (
-    apply_smb_properties,
+from azguard.emulators.files.request import (
+    FileRequest,
+    ask_source,
     check_metadata,
     read_content,
     read_overrides,
     read_range,
-    smb_headers,
 )
-from azguard.emulators.files.request import FileRequest, ask_source
-from azguard.emulators.files.store import Store, same_path
+from azguard.emulators.files.store import Store, apply_smb_properties, same_path, smb_headers
 
 # The most bytes whose MD5 a read may ask for.
 _LARGEST_HASHED = 4 * 1024**2

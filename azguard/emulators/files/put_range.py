@@ -9,8 +9,7 @@ from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.copies import read_source
 from azguard.emulators.files.database import Node, ShareRecord
 from azguard.emulators.files.file_operations import check_body_md5, compute_md5, get_for_read, get_for_write
-from azguard.emulators.files.headers import read_range
-from azguard.emulators.files.request import FileRequest
+from azguard.emulators.files.request import FileRequest, read_range
 from azguard.emulators.files.store import Store
 
 _LARGEST_RANGE = 4 * 1024**2

@@ -1,5 +1,6 @@
-"""A request as the emulator reads it, and the source of a copy on another server, which it asks."""
+"""A request as the emulator reads it, with its headers; and the source of a copy on another server, which it asks."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -21,9 +22,26 @@ _ANSWER_SECONDS = 30
 _PART = 1024 * 1024
 # The answers of a source that a refusal passes on.
 _TOLD = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-_CONTENT = (
-    "Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-MD5", "Content-Disposition",
-)  # fmt: skip
+#: The headers that set content properties, and their names in answers.
+CONTENT = {
+    "x-ms-content-type": "Content-Type",
+    "x-ms-content-encoding": "Content-Encoding",
+    "x-ms-content-language": "Content-Language",
+    "x-ms-cache-control": "Cache-Control",
+    "x-ms-content-md5": "Content-MD5",
+    "x-ms-content-disposition": "Content-Disposition",
+}
+#: The same, as a SAS sets them for the answer.
+_OVERRIDES = {
+    "rscc": "Cache-Control",
+    "rscd": "Content-Disposition",
+    "rsce": "Content-Encoding",
+    "rscl": "Content-Language",
+    "rsct": "Content-Type",
+}
+# Of names and values together.
+_METADATA_BYTES = 8192
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)\Z")
 _META = "x-ms-meta-"
 #: Without this header, the service takes the dots at the end of names away; so it does for the source of a copy.
 KEEP_DOTS = "x-ms-allow-trailing-dot"
@@ -87,7 +105,7 @@ def look_at_source(url: str, authorize: Callable[[str], Mapping[str, str]]) -> F
         authorize=authorize,
         etag=found.get("etag", ""),
         size=int(found.get("content-length", 0)),
-        content={name: found[name.lower()] for name in _CONTENT if name.lower() in found},
+        content={name: found[name.lower()] for name in CONTENT.values() if name.lower() in found},
         metadata={name[len(_META) :]: value for name, value in headers if name.lower().startswith(_META)},
         smb={name: value for name, value in found.items() if name.startswith("x-ms-file-")},
     )
@@ -230,3 +248,47 @@ def _clean(path: str) -> str:
     if any(part in (".", "..") for part in parts):
         raise ServiceError("InvalidResourceName")
     return "/".join(parts)
+
+
+def read_content(request: FileRequest) -> dict[str, str]:
+    """Return the content properties that a request sets, by their names in answers."""
+    headers = request.headers
+    return {shown: headers[name] for name, shown in CONTENT.items() if headers.get(name)}
+
+
+def read_overrides(request: FileRequest) -> dict[str, str]:
+    """Return the content properties that a SAS sets for the answer, by their names there."""
+    return {shown: request.query[name] for name, shown in _OVERRIDES.items() if request.query.get(name)}
+
+
+def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return metadata that may be kept."""
+    names = [name.lower() for name in metadata]
+    if not all(name.isidentifier() for name in names):
+        raise ServiceError("InvalidMetadata")
+    if len(set(names)) < len(names):
+        raise ServiceError("InvalidMetadata")
+    if sum(len(name) + len(value) for name, value in metadata.items()) > _METADATA_BYTES:
+        raise ServiceError("MetadataTooLarge")
+    return dict(metadata)
+
+
+def read_range(request: FileRequest) -> tuple[int, int | None] | None:
+    """Return the first byte of a request's range and the one past its end, None if it is open; None if there is none.
+
+    Raises:
+        ServiceError: it is not valid.
+    """
+    value = request.headers.get("x-ms-range") or request.headers.get("range")
+    if value is None:
+        return None
+    found = _RANGE.match(value)
+    if found is None:
+        raise ServiceError("InvalidHeaderValue")
+    start = int(found[1])
+    if not found[2]:
+        return start, None
+    end = int(found[2]) + 1
+    if end <= start:
+        raise ServiceError("InvalidHeaderValue")
+    return start, end

@@ -12,9 +12,8 @@ from azguard.emulators.files import answers, leases
 from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.database import DIRECTORY, ShareRecord
 from azguard.emulators.files.directories import LISTED_SETTINGS
-from azguard.emulators.files.headers import check_metadata, check_permission
-from azguard.emulators.files.request import FileRequest
-from azguard.emulators.files.store import Store
+from azguard.emulators.files.request import FileRequest, check_metadata
+from azguard.emulators.files.store import Store, check_permission
 
 _NOUN = "Container"
 _NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]\Z")

@@ -1,12 +1,17 @@
-"""Shares and what is in them: found, read and changed. The disk says what exists, the database what is known of it."""
+"""Shares and what is in them: found, read and changed. The disk says what exists, the database what is known of it.
+
+And the attributes, times and permission of a directory or file, as a request sets them.
+"""
 
 import fcntl
 import hashlib
 import json
+import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +34,22 @@ from azguard.emulators.files.request import FileRequest
 
 #: The permission of what was made without one.
 DEFAULT_PERMISSION = "O:SYG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1301bf;;;AU)(A;;0x1200a9;;;BU)"
+_ATTRIBUTES = (
+    "ReadOnly", "Hidden", "System", "None", "Directory", "Archive", "Temporary", "Offline", "NotContentIndexed",
+    "NoScrubData",
+)  # fmt: skip
+# What a copy names to take a property of its source.
+_SOURCE = "source"
+#: The headers that set times, and the fields of a node.
+TIMES = {
+    "x-ms-file-creation-time": "created",
+    "x-ms-file-last-write-time": "written",
+    "x-ms-file-change-time": "changed",
+}
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,7}))?(Z|[+-]\d\d:\d\d)?\Z", re.ASCII)
+# The parts that a security descriptor may have: owner, group, and access lists.
+_SDDL = re.compile(r"(O:[^:()]+)?(G:[^:()]+)?([DS]:.*)?\Z", re.DOTALL)
+_SDDL_START = re.compile(r"[OGDS]:")
 
 
 class OpenFiles(Protocol):
@@ -270,3 +291,90 @@ class Store:
 def same_path(one: str, other: str) -> bool:
     """Return whether two paths name the same thing."""
     return make_key(one) == make_key(other)
+
+
+def apply_smb_properties(
+    store: Store, node: Node, request: FileRequest, *, new: bool, source: Node | None = None
+) -> None:
+    """Set the attributes, times and permission that a request names; a copy may name those of its source."""
+    headers = request.headers
+    attributes = headers.get("x-ms-file-attributes")
+    if source is not None and (attributes or "").lower() == _SOURCE:
+        node.attributes = source.attributes
+    elif attributes and attributes.lower() != "preserve":
+        node.attributes = _read_attributes(attributes, node.kind)
+    now = answers.format_time(store.now())
+    for header, field in TIMES.items():
+        value = headers.get(header)
+        if value and value.lower() == "now":
+            setattr(node, field, now)
+        elif source is not None and (value or "").lower() == _SOURCE:
+            setattr(node, field, getattr(source, field))
+        elif value and value.lower() != "preserve":
+            setattr(node, field, _read_time(value))
+    if not new and "x-ms-file-change-time" not in headers:
+        node.changed = now
+    if source is not None and headers.get("x-ms-file-permission-copy-mode", "").lower() == _SOURCE:
+        node.permission_key = source.permission_key
+    else:
+        _apply_permission(store, node, headers)
+
+
+def _read_attributes(text: str, kind: str) -> str:
+    """Return attributes as the service writes them."""
+    known = {each.lower(): each for each in _ATTRIBUTES}
+    try:
+        found = [known[each.strip().lower()] for each in text.split("|")]
+    except KeyError:
+        raise ServiceError("InvalidHeaderValue") from None
+    if kind == DIRECTORY and "Directory" not in found:
+        found = ["Directory", *(each for each in found if each != "None")]
+    # A file that was made with none is answered, and read, with this one.
+    if kind != DIRECTORY and found == ["None"]:
+        found = ["Archive"]
+    return " | ".join(found)
+
+
+def smb_headers(node: Node, parent_id: int) -> dict[str, str]:
+    """Return the headers that tell of attributes, times and ids."""
+    return {
+        "x-ms-file-attributes": node.attributes,
+        "x-ms-file-creation-time": node.created,
+        "x-ms-file-last-write-time": node.written,
+        "x-ms-file-change-time": node.changed,
+        "x-ms-file-permission-key": node.permission_key,
+        "x-ms-file-id": str(node.id),
+        "x-ms-file-parent-id": str(parent_id),
+    }
+
+
+def _apply_permission(store: Store, node: Node, headers: Mapping[str, str]) -> None:
+    permission, key = headers.get("x-ms-file-permission"), headers.get("x-ms-file-permission-key")
+    if permission and key:
+        raise ServiceError("InvalidHeaderValue")
+    if key:
+        if store.database.find_permission(key) is None:
+            raise ServiceError("FileInvalidPermissionKey")
+        node.permission_key = key
+    elif permission and permission.lower() not in ("inherit", "preserve"):
+        node.permission_key = store.keep_permission(check_permission(permission, headers))
+
+
+def check_permission(text: str, headers: Mapping[str, str]) -> str:
+    """Return a permission that looks like one; the binary form is taken as it is."""
+    if headers.get("x-ms-file-permission-format", "").lower() == "binary":
+        return text
+    if not _SDDL_START.match(text) or not _SDDL.match(text):
+        raise ServiceError("FileInvalidPermission")
+    return text
+
+
+def _read_time(value: str) -> str:
+    found = _TIME.match(value)
+    try:
+        moment = datetime.fromisoformat(f"{found[1]}{found[3] or 'Z'}").astimezone(UTC) if found else None
+    except (ValueError, OverflowError):
+        moment = None
+    if found is None or moment is None:
+        raise ServiceError("InvalidHeaderValue")
+    return f"{moment.replace(tzinfo=None).isoformat()}.{(found[2] or '').ljust(7, '0')}Z"
