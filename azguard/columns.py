@@ -37,6 +37,9 @@ class Column(NamedTuple):
     is_cut: bool = False
 
 
+CHECK = Column(name="check")
+VERDICT = Column(name="verdict", marked=("differs",))
+DETAIL = Column(name="detail", is_cut=True)
 # What is left out of a narrow table, in this order; the address and the state never are.
 NAME = Column(name="name", replaces="address")
 ADDRESS = Column(name="address")

@@ -68,6 +68,7 @@ COMMANDS = {
         files=(("run", "run"), ("hold", "hold, check, release"), ("look", "log, show, list, break")),
     ),
     "batch": CommandEntry("Run many command lines in one process."),
+    "doctor": CommandEntry("Check whether all that azguard promises holds on this machine and this account."),
     "status": CommandEntry("Compare what you read with what the service has now."),
     "cache": CommandEntry("The ETags this machine remembers."),
     "profile": CommandEntry("Named accounts in the configuration file."),

@@ -81,7 +81,7 @@ def connect(way: Way, seconds: float, clock: Callable[[], float] = time.monotoni
     def left() -> float:
         return max(0.001, ends - clock())
 
-    context = _find_context() if way.origin.scheme == "https" else None
+    context = find_context() if way.origin.scheme == "https" else None
     if way.proxy is None:
         sock = _connect(way.origin.host, way.origin.port, left(), Stage.HOST)
     else:
@@ -153,7 +153,7 @@ def _connect_by_proxy(way: Way, proxy: str, left: Callable[[], float]) -> Any:
         raise NotConnected(Stage.PROXY_SETTING, ValueError("not a URL of a proxy"))
     sock = _connect(parts.hostname, port or _PORTS[parts.scheme], left(), Stage.PROXY)
     if parts.scheme == "https":
-        sock = _secure(sock, parts.hostname, _find_context(), left(), Stage.PROXY_TLS)
+        sock = _secure(sock, parts.hostname, find_context(), left(), Stage.PROXY_TLS)
     if not way.is_forwarded:
         _open_tunnel(sock, way, left)
     return sock
@@ -230,7 +230,7 @@ def _secure(sock: Any, host: str, context: "ssl.SSLContext", seconds: float, sta
         raise NotConnected(stage, error) from error
 
 
-def _find_context() -> "ssl.SSLContext":
+def find_context() -> "ssl.SSLContext":
     """Return which certificates are trusted.
 
     Raises:

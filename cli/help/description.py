@@ -38,6 +38,7 @@ _BY_OPTION = {
     "--account": errors.Partial,
     "--max-messages": errors.Partial,
     "--stop-on-error": errors.Partial,
+    "--full": errors.Partial,
     "--if-exists": errors.Exists,
     "--create": errors.Exists,
     "--op-id": errors.Exists,

@@ -33,7 +33,7 @@ NAMES = (
     "share", "source", "target", "text",
 )  # fmt: skip
 _LOCAL = ("profile", "emulator", "demo", "help", "version", "completion")
-_ALONE = ("safe-update", "edit", "batch", "status")
+_ALONE = ("safe-update", "edit", "batch", "doctor", "status")
 _SCOPED = "cache"
 _NOUNS = "|".join(name for name in COMMANDS if name not in (*_LOCAL, *_ALONE))
 _GROUPS = "metadata|acl|tags|page|block|handle|range|poison|(?<=file )lock"

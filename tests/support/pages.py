@@ -78,7 +78,7 @@ class Page:
     @property
     def is_about_files_too(self) -> bool:
         """Return whether its commands are for the Files emulator beside Azurite."""
-        return self.path.name == "trees.md"
+        return self.path.name in ("doctor.md", "trees.md")
 
     @property
     def is_about_smb(self) -> bool:

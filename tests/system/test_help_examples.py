@@ -68,6 +68,8 @@ def examples(group: str) -> dict[str, list[str]]:
 
 # What the emulators cannot do: no copy of theirs is pending by then, and Azurite keeps nothing that was deleted.
 NOT_THERE = ("blob abort-copy", "blob undelete", "file abort-copy")
+# What they end with where not all is as on a live account.
+DIFFERENT = {"doctor": 20}
 
 ORDERS = "".join(
     json.dumps({"op": op, "address": f"Orders/eu/{row}", "entity": {"status": "shipped"}}) + "\n"
@@ -226,7 +228,8 @@ def test_the_examples_in_a_help_run(name: str, lines: list[str], request: pytest
         if group == "message":
             environ = {**environ, "ID": cli.call("message", "put", "jobs", "--content", "x").json["id"]}
         with held_open(name, request):
-            failed += [each for each in ((line, status(line, cli, environ)) for line in together) if each[1] != 0]
+            found = [(line, status(line, cli, environ)) for line in together]
+            failed += [each for each in found if each[1] != DIFFERENT.get(name, 0)]
     assert failed == []
 
 

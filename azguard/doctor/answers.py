@@ -1,0 +1,92 @@
+"""Checks of the way to the service: do its answers belong to our requests, are they new, and is its time right?"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from http import HTTPStatus
+
+from azguard.address import Kind
+from azguard.doctor.checks import Check, CheckFinding, differs, holds
+from azguard.doctor.stage import CONTENT, CheckStage
+from azguard.doctor.tap import Misnamed, find_origin
+from azguard.requests.service_codes import CLOCK_SKEW
+from azguard.times import find_http_date, span
+from azguard.wire.operations.blobs import BLOB_GET, BLOB_PUT_BLOCK_BLOB
+
+PART = "answers"
+# A cache on the way may keep the first answer; what it keeps it gives again.
+_LOOKS = 3
+# Last-Modified has whole seconds, and the clocks of the service's machines differ by a second.
+_CLOCKS_SECONDS = 5.0
+_CREATE_ONLY = {"If-None-Match": "*"}
+
+
+def list_checks(services: tuple[str, ...]) -> Iterator[Check]:
+    """Yield the checks that come before all others, because these rest on the answers."""
+    for service, kind in (("blob", Kind.BLOB), ("file", Kind.FILE)):
+        if service in services:
+            yield Check(PART, f"clock of the {service} service", partial(check_clock, kind), service, 2)
+    if "blob" in services:
+        yield Check(PART, "a request is carried out once", check_once, "blob", 1)
+        yield Check(PART, "a read sees the last write", check_fresh_reads, "blob", 2 * _LOOKS + 1)
+
+
+def list_last_checks(services: tuple[str, ...]) -> Iterator[Check]:
+    """Yield the checks that come last, because they are of all answers."""
+    for service in services:
+        yield Check(PART, f"names in answers of the {service} service", partial(check_names, service), service)
+
+
+def check_clock(kind: Kind, stage: CheckStage) -> CheckFinding:
+    """Compare this machine's clock, and the Date of an answer, with the time of a write of ours."""
+    target = stage.make(kind)
+    created = stage.tried[("blob.put_block_blob" if kind is Kind.BLOB else "file.create")].answer
+    written, now = created.last_modified if created is not None else None, datetime.now(UTC)
+    state = stage.look(target)
+    if state is None or written is None:
+        return differs("what was just written is not there")
+    date = None if created is None else find_http_date(created.headers.get("Date"))
+    if date is not None and abs((date - written).total_seconds()) > _CLOCKS_SECONDS:
+        return differs(f"Date of an answer is {_describe(date, written)} the service's own write: it is a gateway's")
+    ahead = (now - written).total_seconds()
+    if abs(ahead) > CLOCK_SKEW.total_seconds():
+        return differs(f"this machine's clock is {_describe(now, written)} the service's: signatures are refused")
+    return holds(f"this machine's clock is {_describe(now, written)} the service's")
+
+
+def _describe(moment: datetime, other: datetime) -> str:
+    seconds = (moment - other).total_seconds()
+    if abs(seconds) <= _CLOCKS_SECONDS:
+        return "that of"
+    return f"{span(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'}"
+
+
+def check_once(stage: CheckStage) -> CheckFinding:
+    """Create a blob of a new name: if it is said to exist, the request was carried out twice."""
+    blob = stage.name(Kind.BLOB)
+    stage.note_made(blob)
+    found = stage.send(BLOB_PUT_BLOCK_BLOB, blob, headers=_CREATE_ONLY, body=CONTENT)
+    if found.is_done:
+        return holds()
+    if found.status == HTTPStatus.CONFLICT and stage.look(blob) is not None:
+        return differs(f"a create of a new name was answered with {found}, and it is there: it was sent twice")
+    return differs(f"a create of a new name was answered with {found}")
+
+
+def check_fresh_reads(stage: CheckStage) -> CheckFinding:
+    """Write and read in turns: each read has to have the version that was written last."""
+    blob = stage.make(Kind.BLOB)
+    for number in range(_LOOKS):
+        content = b"%d" % number
+        written = stage.require(stage.send(BLOB_PUT_BLOCK_BLOB, blob, body=content), blob)
+        read = stage.require(stage.send(BLOB_GET, blob), blob)
+        if (read.etag, read.content) != (written.etag, content):
+            return differs("a read after a write has an earlier version: a cache answers")
+    return holds()
+
+
+def check_names(service: str, stage: CheckStage) -> CheckFinding:
+    """Tell whether all answers named their request."""
+    misnamed = stage.tap.misnamed.get(find_origin(stage.account.endpoints[service]), set())
+    worst = next((each for each in Misnamed if each in misnamed), None)
+    return holds() if worst is None else differs(worst)

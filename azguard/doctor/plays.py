@@ -1,0 +1,155 @@
+"""How each operation is tried: on what, and with which arguments. What a row of the operations says is not said again.
+
+An operation that is missing here has no condition and no lease, or stands in ``NOT_TRIED`` with the reason.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from azguard.accounts.account import Target
+from azguard.address import Kind
+from azguard.doctor.stage import CONTENT, LEASE_SECONDS, PAGE_BYTES, TAGS, CheckStage, build_entity, build_table
+from azguard.resources import copies
+from azguard.wire.xml import build_document
+
+_PAGE = f"bytes=0-{PAGE_BYTES - 1}"
+_NO_BLOCKS = build_document("<BlockList></BlockList>")
+_BLOCK_ID = "YmxvY2s="
+_NO_POLICIES = build_document("<SignedIdentifiers></SignedIdentifiers>")
+_MESSAGE = build_document("<QueueMessage><MessageText>doctor</MessageText></QueueMessage>")
+_METADATA = {"doctor": "yes"}
+Arguments = Callable[[CheckStage, Target], Mapping[str, Any]]
+
+
+class Play(NamedTuple):
+    """One operation as it is tried."""
+
+    #: What it is tried on.
+    kind: Kind
+    #: What it sends beside its conditions, with ``body``.
+    arguments: Arguments = lambda stage, target: {}
+    #: The type of the blob: empty is a block blob.
+    how: str = ""
+    #: How many requests its preparation takes, beside those for the target.
+    requests: int = 0
+
+
+def _fixed(kind: Kind, how: str = "", **given: Any) -> Play:
+    return Play(kind, lambda stage, target: given, how)
+
+
+def _from_source(kind: Kind, how: str = "", **given: Any) -> Play:
+    """Return the play of an operation that reads a source of the same kind."""
+
+    def choose(stage: CheckStage, _: Target) -> Mapping[str, Any]:
+        return {"copy_source": copies.to_url(stage.source(kind, how)), **given}
+
+    return Play(kind, choose, how, requests=1)
+
+
+def _rename(kind: Kind, replaces: str) -> Play:
+    def choose(stage: CheckStage, _: Target) -> Mapping[str, Any]:
+        return {"rename_source": copies.to_url(stage.make(kind)), "replace_if_exists": replaces}
+
+    return Play(kind, choose, requests=1)
+
+
+def _lease(verb: str, kind: Kind) -> Play:
+    seconds = -1 if kind is Kind.FILE else LEASE_SECONDS
+    if verb == "acquire":
+        return Play(kind, lambda *_: {"proposed_lease_id": str(uuid.uuid4()), "lease_duration": seconds})
+    if verb == "change":
+        return Play(kind, lambda *_: {"proposed_lease_id": str(uuid.uuid4())})
+    return Play(kind)
+
+
+def _entity(_: CheckStage, target: Target) -> Mapping[str, Any]:
+    return {"body": build_entity(target)}
+
+
+_LEASED = {"blob": Kind.BLOB, "container": Kind.CONTAINER, "share": Kind.SHARE, "file": Kind.FILE}
+PLAYS: Mapping[str, Play] = MappingProxyType(
+    {
+        "blob.put_block_blob": _fixed(Kind.BLOB, body=CONTENT),
+        "blob.put_append_blob": _fixed(Kind.BLOB, "append"),
+        "blob.put_page_blob": _fixed(Kind.BLOB, "page", size=PAGE_BYTES),
+        "blob.get": _fixed(Kind.BLOB),
+        "blob.get_properties": _fixed(Kind.BLOB),
+        "blob.set_properties": _fixed(Kind.BLOB, content_type="text/plain"),
+        "blob.set_metadata": _fixed(Kind.BLOB, metadata=_METADATA),
+        "blob.set_tier": _fixed(Kind.BLOB, access_tier="Cool"),
+        "blob.get_tags": _fixed(Kind.BLOB),
+        "blob.set_tags": _fixed(Kind.BLOB, body=TAGS),
+        "blob.snapshot": _fixed(Kind.BLOB),
+        "blob.copy": _from_source(Kind.BLOB),
+        "blob.delete": _fixed(Kind.BLOB, delete_snapshots="include"),
+        "blob.put_block": _fixed(Kind.BLOB, block_id=_BLOCK_ID, body=CONTENT),
+        "blob.put_block_list": _fixed(Kind.BLOB, body=_NO_BLOCKS),
+        "blob.get_block_list": _fixed(Kind.BLOB, blocklisttype="all"),
+        "blob.append_block": _fixed(Kind.BLOB, "append", body=CONTENT),
+        "blob.append_block_from_url": _from_source(
+            Kind.BLOB, "append", source_range=f"bytes=0-{len(CONTENT) - 1}"
+        ),
+        "blob.seal_append_blob": _fixed(Kind.BLOB, "append"),
+        "blob.put_page": _fixed(Kind.BLOB, "page", range=_PAGE, body=bytes(PAGE_BYTES)),
+        "blob.clear_page": _fixed(Kind.BLOB, "page", range=_PAGE),
+        "blob.put_page_from_url": _from_source(Kind.BLOB, "page", range=_PAGE, source_range=_PAGE),
+        "blob.get_page_ranges": _fixed(Kind.BLOB, "page"),
+        "container.create": _fixed(Kind.CONTAINER),
+        "container.get_properties": _fixed(Kind.CONTAINER),
+        "container.set_metadata": _fixed(Kind.CONTAINER, metadata=_METADATA),
+        "container.get_acl": _fixed(Kind.CONTAINER),
+        "container.set_acl": _fixed(Kind.CONTAINER, body=_NO_POLICIES),
+        "container.delete": _fixed(Kind.CONTAINER),
+        "container.list_blobs": _fixed(Kind.CONTAINER, maxresults=1),
+        "table.create": Play(Kind.TABLE, lambda _, table: {"body": build_table(table)}),
+        "table.entity_query": _fixed(Kind.TABLE, top=1),
+        "table.entity_get": _fixed(Kind.ENTITY),
+        "table.entity_insert": Play(Kind.ENTITY, _entity),
+        "table.entity_update": Play(Kind.ENTITY, _entity),
+        "table.entity_merge": Play(Kind.ENTITY, _entity),
+        "table.entity_delete": _fixed(Kind.ENTITY),
+        "queue.create": _fixed(Kind.QUEUE, metadata=_METADATA),
+        "queue.get_metadata": _fixed(Kind.QUEUE),
+        "queue.put_message": _fixed(Kind.QUEUE, body=_MESSAGE),
+        "queue.peek_messages": _fixed(Kind.QUEUE, numofmessages=1),
+        "queue.get_messages": _fixed(Kind.QUEUE, numofmessages=1, visibilitytimeout=1),
+        "queue.update_message": _fixed(Kind.MESSAGE, visibilitytimeout=0),
+        "queue.delete_message": _fixed(Kind.MESSAGE),
+        "share.create": _fixed(Kind.SHARE, quota=1),
+        "share.get_properties": _fixed(Kind.SHARE),
+        "share.set_properties": _fixed(Kind.SHARE, quota=2),
+        "share.set_metadata": _fixed(Kind.SHARE, metadata=_METADATA),
+        "share.get_acl": _fixed(Kind.SHARE),
+        "share.set_acl": _fixed(Kind.SHARE, body=_NO_POLICIES),
+        "share.get_stats": _fixed(Kind.SHARE),
+        "share.delete": _fixed(Kind.SHARE),
+        "directory.create": _fixed(Kind.DIR),
+        "directory.list": _fixed(Kind.SHARE, maxresults=1),
+        "directory.rename": _rename(Kind.DIR, "false"),
+        "file.create": _fixed(Kind.FILE, size=PAGE_BYTES),
+        "file.get": _fixed(Kind.FILE),
+        "file.get_properties": _fixed(Kind.FILE),
+        "file.set_properties": _fixed(Kind.FILE, content_type="text/plain"),
+        "file.set_metadata": _fixed(Kind.FILE, metadata=_METADATA),
+        "file.put_range": _fixed(Kind.FILE, write="update", range=_PAGE, body=bytes(PAGE_BYTES)),
+        "file.list_ranges": _fixed(Kind.FILE),
+        "file.copy": _from_source(Kind.FILE),
+        "file.rename": _rename(Kind.FILE, "true"),
+        "file.delete": _fixed(Kind.FILE),
+        **{
+            f"{noun}.lease_{verb}": _lease(verb, kind)
+            for noun, kind in _LEASED.items()
+            for verb in ("acquire", "renew", "change", "release", "break")
+        },
+    }
+)  # fmt: skip
+#: What has a condition or a lease, and is not tried; and why.
+NOT_TRIED: Mapping[str, str] = MappingProxyType(
+    {
+        "blob.abort_copy": "no copy is pending for long enough",
+        "file.abort_copy": "no copy is pending for long enough",
+    }
+)

@@ -1,0 +1,206 @@
+"""``azguard doctor`` on the emulators, and on a service that deviates from the live one in one thing."""
+
+import os
+import re
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+
+from azguard.accounts.account import Account, from_connection_string
+from azguard.doctor import run
+from azguard.doctor.checks import Diagnosis
+from azguard.files.guarding import Guarding
+from azguard.folders import Folders
+from azguard.requests.deadline import Deadline
+from azguard.wire.client import NetworkClient
+from tests.support import live_like, places
+from tests.support.cli_world import CliWorld
+from tests.support.live_like import Deviation, LiveLike
+from tests.support.no_records import NoRecords
+
+pytestmark = pytest.mark.xdist_group("doctor")
+
+PAGE, EMULATOR = places.REPOSITORY / "docs/doctor.md", places.REPOSITORY / "docs/emulator.md"
+_TABLE = re.compile(r"(?<=<!-- doctor -->\n)(\|.*\n)+")
+_ALL = ("blob", "table", "queue", "file")
+# What depends on this machine, and not on azguard or the emulators.
+_OF_MACHINE = "machine"
+
+
+def diagnose(account: Account, wanted: str = "", services: tuple[str, ...] = ("blob",)) -> Diagnosis:
+    """Run the checks whose name, or part, matches."""
+    plan = run.DoctorPlan(services=services)
+    folders = Folders.of(os.environ)
+    every = run.list_checks(plan, account, folders, os.environ)
+    checks = [each for each in every if each.part != _OF_MACHINE and re.search(wanted, f"{each.part}: {each.name}")]
+    return run.diagnose(plan, account, checks, Deadline(60), Guarding(NoRecords(), None))[0]
+
+
+def list_others(found: Diagnosis) -> dict[str, tuple[str, str]]:
+    """Return what does not hold."""
+    return {each.check: (each.verdict, each.detail) for each in found.checks if each.verdict != "holds"}
+
+
+@pytest.fixture(scope="module")
+def both(connection_string: str, files_connection_string: str) -> Account:
+    """Return the account of both emulators."""
+    return from_connection_string(f"{connection_string};{files_connection_string.rpartition(';')[2]}")
+
+
+@pytest.fixture(scope="module")
+def whole(both: Account) -> Diagnosis:
+    """Return the diagnosis of the emulators, by each operation under each condition."""
+    plan = run.DoctorPlan(services=_ALL, is_full=True)
+    checks = run.list_checks(plan, both, Folders.of(os.environ), os.environ)
+    return run.diagnose(plan, both, checks, Deadline(300), Guarding(NoRecords(), None))[0]
+
+
+def read_table(path: object) -> list[list[str]]:
+    """Return the rows of the table of the doctor on a page, without its head."""
+    found = _TABLE.search(path.read_text(encoding="utf-8"))  # type: ignore[attr-defined]  # a path
+    assert found is not None
+    return [line.strip("| ").split(" | ") for line in found[0].splitlines()[2:]]
+
+
+def write_table(path: object, head: list[str], rows: list[list[str]]) -> None:
+    """Write the table of the doctor into a page."""
+    lines = [head, ["---"] * len(head), *rows]
+    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    path.write_text(_TABLE.sub(lambda _: text, path.read_text(encoding="utf-8")), encoding="utf-8")  # type: ignore[attr-defined]  # a path
+
+
+def test_the_page_shows_the_table_of_the_command(
+    whole: Diagnosis, both: Account, request: pytest.FixtureRequest
+) -> None:
+    plan = run.DoctorPlan(services=_ALL)
+    usual = [each.name for each in run.list_checks(plan, both, Folders.of(os.environ), os.environ)]
+    rows = [
+        [each.part, each.check, each.verdict, "" if each.part == _OF_MACHINE else each.detail]
+        for each in whole.checks
+        if each.check in usual
+    ]
+    if request.config.getoption("--write-docs"):
+        write_table(PAGE, ["part", "check", "verdict", "detail"], rows)
+    assert [[*each, ""][:4] for each in read_table(PAGE)] == rows
+
+
+def test_what_differs_on_the_emulators_is_what_their_page_says(
+    whole: Diagnosis, request: pytest.FixtureRequest
+) -> None:
+    """In both directions: each difference is told, and what is told differs."""
+    found = [[each.check, each.detail] for each in whole.checks if each.verdict == "differs"]
+    if request.config.getoption("--write-docs"):
+        write_table(EMULATOR, ["check", "what comes"], found)
+    assert read_table(EMULATOR) == found
+
+
+def test_the_files_emulator_differs_in_nothing(whole: Diagnosis) -> None:
+    of_files = {each.verdict for each in whole.checks if each.service == "file"}
+    assert of_files == {"holds"}
+
+
+def test_on_a_service_like_the_live_one_all_holds_within_400_requests(
+    both: Account, cli: CliWorld, connection_string: str
+) -> None:
+    plan = run.DoctorPlan(services=_ALL)
+    said = run.count_requests(plan, run.list_checks(plan, both, Folders.of(os.environ), os.environ))
+    service = LiveLike(both)
+    there = replace(cli, connection_string=f"{connection_string};FileEndpoint={both.endpoints['file']}")
+    with patch.object(NetworkClient, "send", lambda _, *asked: service.send(*asked)):
+        ran = there.call("doctor", "-o", "json", "--timeout", "2m")
+    assert (ran.code, ran.json["differs"], ran.json["requests"] <= 400, 0.9 * said < ran.json["requests"] <= said) == (
+        0,
+        0,
+        True,
+        True,
+    ), (said, ran.json)
+
+
+_METADATA = "blob set metadata"
+_BY_DEVIATION: dict[Deviation, tuple[str, dict[str, tuple[str, str]]]] = {
+    live_like.ignore_version: (
+        f"promises: {_METADATA}",
+        {f"{_METADATA}: if-match": ("differs", "a wrong value: done all the same")},
+    ),
+    live_like.move_date: (
+        "^answers",
+        {
+            "clock of the blob service": (
+                "differs",
+                "Date of an answer is 2h ahead of the service's own write: it is a gateway's",
+            )
+        },
+    ),
+    live_like.drop_ids: (
+        "^answers",
+        {"names in answers of the blob service": ("differs", "some name no request: a repeated answer is not noticed")},
+    ),
+    live_like.replay_answers: (
+        "^answers: (a read|names)",
+        {
+            "a read sees the last write": (
+                "not possible here",
+                "no answer from http://HOST/ACCOUNT: the answer belongs to another request",
+            ),
+            "names in answers of the blob service": (
+                "differs",
+                "some are those of other requests: a gateway repeats answers",
+            ),
+        },
+    ),
+    live_like.send_twice: (
+        "^answers: a request",
+        {
+            "a request is carried out once": (
+                "differs",
+                "a create of a new name was answered with 409 BlobAlreadyExists, and it is there: it was sent twice",
+            )
+        },
+    ),
+    live_like.refuse_tags: (
+        "promises: blob delete: if-tags|rights: fences",
+        {
+            "blob delete: if-tags": (
+                "not possible here",
+                "400 FeatureNotYetSupportedForHierarchicalNamespaceAccounts: there is no such operation",
+            ),
+            "fences": (
+                "not possible here",
+                "blob set tags: 400 FeatureNotYetSupportedForHierarchicalNamespaceAccounts",
+            ),
+        },
+    ),
+    live_like.rename_code: (
+        f"promises: {_METADATA}",
+        {f"{_METADATA}: if-match": ("differs", "a wrong value: 409 Conflict, not 412 ConditionNotMet")},
+    ),
+    live_like.cache_reads: (
+        "^answers",
+        {"a read sees the last write": ("differs", "a read after a write has an earlier version: a cache answers")},
+    ),
+    live_like.ignore_lease: (
+        f"promises: {_METADATA}",
+        {f"{_METADATA}: lease-id": ("differs", "no lease id: done all the same")},
+    ),
+    live_like.apply_refused: (
+        f"promises: {_METADATA}",
+        {
+            f"{_METADATA}: if-match": (
+                "differs",
+                "a wrong value: refused with 412 ConditionNotMet, and applied all the same",
+            )
+        },
+    ),
+    live_like.ignore_create_only: (
+        "promises: blob put block blob",
+        {"blob put block blob: if-none-match *": ("differs", "it exists: done all the same")},
+    ),
+}
+
+
+@pytest.mark.parametrize("deviation", _BY_DEVIATION, ids=lambda each: each.__name__)
+def test_a_deviation_is_found_and_named(both: Account, deviation: Deviation) -> None:
+    wanted, expected = _BY_DEVIATION[deviation]
+    account = replace(both, shared={"client": LiveLike(both, deviation)})
+    assert list_others(diagnose(account, wanted)) == expected
