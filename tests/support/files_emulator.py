@@ -40,9 +40,14 @@ class Reply:
 class FilesEmulator:
     """One emulator in a folder; ``clock`` is its time in seconds since 1970."""
 
-    def __init__(self, folder: Path, *, retention_days: int = 0) -> None:
+    def __init__(self, folder: Path, *, retention_days: int = 0, share_deletion_seconds: float = 0) -> None:
         self.clock = 1_800_000_000.0
-        self.store = Store(folder, retention_days=retention_days, now=lambda: self.clock)
+        self.store = Store(
+            folder,
+            retention_days=retention_days,
+            share_deletion_seconds=share_deletion_seconds,
+            now=lambda: self.clock,
+        )
         self._application = Application(self.store, ACCOUNT, SECRET)
 
     def close(self) -> None:

@@ -59,7 +59,13 @@ def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace
         try:
             smb, line = _start_smb(accounts, options, ends)
             running = server.serve(
-                folder, accounts, options.host, options.port, retention_days=options.retention_days, smb=smb
+                folder,
+                accounts,
+                options.host,
+                options.port,
+                retention_days=options.retention_days,
+                share_deletion_seconds=options.share_deletion_seconds,
+                smb=smb,
             )
         except PortTaken as error:
             _say(f"error: {options.host}:{options.smb_port}: {error}")
@@ -139,6 +145,13 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--account", action="append", metavar="NAME:KEY", help=f"default: {ACCOUNT} with its known key")
     parser.add_argument(
         "--retention-days", type=int, default=0, metavar="N", help="how long a deleted share can be restored"
+    )
+    parser.add_argument(
+        "--share-deletion-seconds",
+        type=float,
+        default=0,
+        metavar="N",
+        help="how long the name of a deleted share stays refused, as the service does for 30 s and more",
     )
     parser.add_argument(
         "--smb-port", type=int, metavar="N", help="serve the shares over SMB, too; needs Samba; 0 takes a free port"

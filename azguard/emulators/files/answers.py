@@ -91,6 +91,7 @@ _MESSAGES: Mapping[int, Mapping[str, str]] = {
         "ResourceAlreadyExists": "The specified resource already exists.",
         "ResourceTypeMismatch": "The specified resource type does not match the type of the existing resource.",
         "ShareAlreadyExists": "The specified share already exists.",
+        "ShareBeingDeleted": "The specified share is being deleted. Try operation later.",
         "ShareHasSnapshots": "The share has snapshots and the operation requires no snapshots.",
         "ShareSnapshotCountExceeded": "The maximum number of share snapshots has been reached.",
         "SharingViolation": "The specified resource may be in use by an SMB client.",

@@ -49,7 +49,7 @@ def create(store: Store, request: FileRequest) -> FileAnswer:
 def show(store: Store, request: FileRequest) -> FileAnswer:
     """Return the properties and metadata of a directory."""
     share = store.get_share(request)
-    node = store.get_directory(share, request.path)
+    node = store.get_directory(share, request.path, reads=True)
     return FileAnswer(
         200,
         {

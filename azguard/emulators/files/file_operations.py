@@ -94,6 +94,8 @@ def delete(store: Store, request: FileRequest) -> FileAnswer:
     node = store.get_file(share, request.path)
     leases.check_write(node.lease, request.lease_id, store.now())
     copies.refuse(store, node)
+    if node.is_read_only:
+        raise ServiceError("ReadOnlyAttribute")
     store.disk.remove(share.root, node.path)
     store.database.remove_node(share.root, node.path)
     return FileAnswer(202)
@@ -154,7 +156,7 @@ def _describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
 
 def get_for_read(store: Store, share: ShareRecord, request: FileRequest) -> Node:
     """Return the file that a request reads, if the lease id that it sends, if any, is that of the file."""
-    node = store.get_file(share, request.path)
+    node = store.get_file(share, request.path, reads=True)
     leases.check_read(node.lease, request.lease_id, store.now())
     return node
 

@@ -45,7 +45,11 @@ def put(store: Store, request: FileRequest) -> FileAnswer:
     if request.headers.get("x-ms-file-last-write-time", "").lower() != "preserve":
         node.written = node.changed = answers.format_time(store.now())
     store.save_changed(node)
-    headers = {**node.version_headers, "x-ms-request-server-encrypted": "true"}
+    headers = {
+        **node.version_headers,
+        "x-ms-file-last-write-time": node.written,
+        "x-ms-request-server-encrypted": "true",
+    }
     return FileAnswer(201, {**headers, **({"Content-MD5": compute_md5(data)} if data else {})})
 
 

@@ -230,13 +230,18 @@ def serve(
     port: int,
     *,
     retention_days: int = 0,
+    share_deletion_seconds: float = 0,
     smb: Smb | None = None,
 ) -> "Running":
     """Start a server in a thread of this process, as tests do; ``smb`` serves the shares of the first account, too."""
     stores: list[Store] = []
     applications = {}
     for name, key in accounts.items():
-        store = Store(folder / _OTHERS / name if stores else folder, retention_days=retention_days)
+        store = Store(
+            folder / _OTHERS / name if stores else folder,
+            retention_days=retention_days,
+            share_deletion_seconds=share_deletion_seconds,
+        )
         with store.transaction():
             shares.forget_expired(store)
         if smb is not None and not stores:

@@ -36,7 +36,8 @@ _NO_PROPERTIES = (
         f"</RetentionPolicy></{name}>"
         for name in ("HourMetrics", "MinuteMetrics")
     )
-    + "<Cors /></StorageServiceProperties>"
+    + "<Cors /><ProtocolSettings><SMB><Multichannel><Enabled>false</Enabled></Multichannel></SMB></ProtocolSettings>"
+    + "</StorageServiceProperties>"
 )
 
 
@@ -44,6 +45,7 @@ def create(store: Store, request: FileRequest) -> FileAnswer:
     """Create a share."""
     if not _NAME.match(request.share):
         raise ServiceError("InvalidResourceName")
+    store.refuse_deleted(request.share)
     if store.database.find_share(request.share) is not None:
         raise ServiceError("ShareAlreadyExists")
     etag, modified = store.next_version()
@@ -110,6 +112,7 @@ def delete(store: Store, request: FileRequest) -> FileAnswer:
         raise ServiceError("DeleteShareWhenSnapshotLeased")
     for snapshot in snapshots:
         _remove(store, snapshot)
+    store.deleted_shares[share.name] = store.now()
     if store.retention_days:
         share.deleted = store.now()
         share.version = f"{answers.to_ticks(share.deleted):016X}"

@@ -68,12 +68,23 @@ class OpenFiles(Protocol):
 class Store:
     """All shares of one account. Work with it inside ``transaction()``."""
 
-    def __init__(self, folder: Path, *, retention_days: int = 0, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        retention_days: int = 0,
+        share_deletion_seconds: float = 0,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.database = Database(folder / "files.db")
         self.disk = Disk(folder / "trees")
         #: For how many days a deleted share can be restored; 0 is not at all.
         self.retention_days = retention_days
+        #: For how many seconds the name of a deleted share cannot be used.
+        self.share_deletion_seconds = share_deletion_seconds
+        #: When each share was deleted, on ``now``.
+        self.deleted_shares: dict[str, float] = {}
         self.now = now
         #: What SMB clients have open; None if the shares are not served over SMB.
         self.smb: OpenFiles | None = None
@@ -135,10 +146,17 @@ class Store:
             is_delete = request.method == "DELETE" and request.query.get("restype") == "share"
             if not is_delete:
                 raise ServiceError("ShareSnapshotOperationNotSupported")
+        self.refuse_deleted(request.share)
         found = self.database.find_share(request.share, snapshot)
         if found is None:
             raise ServiceError("ShareNotFound")
         return found
+
+    def refuse_deleted(self, name: str) -> None:
+        """Refuse a share that is still being deleted."""
+        deleted = self.deleted_shares.get(name)
+        if deleted is not None and self.now() < deleted + self.share_deletion_seconds:
+            raise ServiceError("ShareBeingDeleted")
 
     def find(self, share: ShareRecord, path: str) -> Node | None:
         """Return a directory or file, as the disk has it now."""
@@ -173,11 +191,11 @@ class Store:
             raise ServiceError("ParentNotFound" if missing else "ResourceNotFound")
         return found
 
-    def get_file(self, share: ShareRecord, path: str) -> Node:
-        return self._get_kind(share, path, FILE)
+    def get_file(self, share: ShareRecord, path: str, *, reads: bool = False) -> Node:
+        return self._get_kind(share, path, FILE, reads=reads)
 
-    def get_directory(self, share: ShareRecord, path: str) -> Node:
-        return self._get_kind(share, path, DIRECTORY)
+    def get_directory(self, share: ShareRecord, path: str, *, reads: bool = False) -> Node:
+        return self._get_kind(share, path, DIRECTORY, reads=reads)
 
     def require_parent(self, share: ShareRecord, path: str) -> Node:
         """Return the directory in which something is to be made."""
@@ -236,10 +254,11 @@ class Store:
         self.database.save_permission(key, text)
         return key
 
-    def _get_kind(self, share: ShareRecord, path: str, kind: str) -> Node:
+    def _get_kind(self, share: ShareRecord, path: str, kind: str, *, reads: bool) -> Node:
         found = self.get(share, path)
         if found.kind != kind:
-            raise ServiceError("ResourceTypeMismatch")
+            # The service looks for a file to read among the files alone.
+            raise ServiceError("ResourceNotFound" if reads else "ResourceTypeMismatch")
         return found
 
     def _adopt(self, share: ShareRecord, path: str, kind: str) -> Node:
@@ -303,6 +322,9 @@ def apply_smb_properties(
         node.attributes = source.attributes
     elif attributes and attributes.lower() != "preserve":
         node.attributes = _read_attributes(attributes, node.kind)
+        # A file that is made with none is answered, and read, with this one.
+        if new and node.attributes == "None":
+            node.attributes = "Archive"
     now = answers.format_time(store.now())
     for header, field in TIMES.items():
         value = headers.get(header)

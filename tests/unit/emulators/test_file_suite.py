@@ -1,5 +1,7 @@
 """What the test suite of Microsoft's SDK showed that the emulator answered otherwise than the service."""
 
+from pathlib import Path
+
 import pytest
 from azure.storage.fileshare import FileSasPermissions, generate_file_sas
 
@@ -145,3 +147,29 @@ def test_what_changed_since_a_snapshot_is_what_was_written_or_cleared_since(file
     files.ask("PUT", "work/g?comp=rename", {"x-ms-file-rename-source": f"{_SOURCE}/f"})
     assert compare(second, "work/g").said == (409, "FileGenerationMismatch")
     assert cleared in compare(second, "work/g", **{"x-ms-file-support-rename": "true"}).body
+
+
+def test_a_share_is_being_deleted_for_the_time_that_is_asked_for(tmp_path: Path) -> None:
+    files = FilesEmulator(tmp_path / "own", share_deletion_seconds=30)
+    files.ask("PUT", "work?restype=share")
+    files.ask("DELETE", "work?restype=share")
+    meanwhile = [files.ask(method, "work?restype=share").said for method in ("PUT", "GET", "DELETE")]
+    files.clock += 30
+    later = [files.ask(method, "work?restype=share").said for method in ("GET", "PUT", "GET")]
+    files.close()
+    assert meanwhile == [(409, "ShareBeingDeleted")] * 3
+    assert later == [(404, "ShareNotFound"), (201, None), (200, None)]
+
+
+def test_a_service_tells_the_settings_of_smb(files: FilesEmulator) -> None:
+    told = files.ask("GET", "?restype=service&comp=properties").body
+    assert b"<ProtocolSettings><SMB><Multichannel><Enabled>false</Enabled>" in told
+
+
+def test_a_range_tells_when_the_file_was_written(files: FilesEmulator) -> None:
+    files.ask("PUT", "work?restype=share")
+    files.ask("PUT", "work/f", {"x-ms-type": "file", "x-ms-content-length": "2"})
+    files.clock += 5
+    put = files.ask("PUT", "work/f?comp=range", {"x-ms-write": "update", "x-ms-range": "bytes=0-1"}, b"ab")
+    read = files.ask("HEAD", "work/f")
+    assert put.headers["x-ms-file-last-write-time"] == read.headers["x-ms-file-last-write-time"]
