@@ -93,7 +93,7 @@ class Tally:
         #: Has an item once the tally is closed and no job is under way.
         self._idle = SimpleQueue[None]()
         self._untold = deque[Done]()
-        #: Has an item for each job that ended, and one when all is over.
+        #: Has an item once a job has ended while no other end waited to be told, and one when all is over.
         self._news = SimpleQueue[None]()
         #: Whether the jobs came to an end by themselves.
         self.is_over = False
@@ -139,7 +139,8 @@ class Tally:
             self._ended[UNKNOWN if done is None else done.outcome] += 1
             if done is not None:
                 self._untold.append(done)
-                self._news.put(None)
+                if len(self._untold) == 1:
+                    self._news.put(None)
             if self._is_closed and not self._under_way:
                 self._idle.put(None)
 

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -224,7 +224,12 @@ class Reached:
 class Headway:
     """Counts what the jobs of a run have done. Threads may use it at the same time."""
 
-    _ended: Reached = field(default_factory=Reached)
+    #: Of the files that ended.
+    _files: int = 0
+    _bytes: int = 0
+    #: None while the files are not counted.
+    _total_files: int | None = None
+    _total_bytes: int = 0
     #: How many bytes of each file in work are moved, the oldest first.
     _in_work: dict[str, int] = field(default_factory=dict)
     _is_over: bool = False
@@ -242,16 +247,21 @@ class Headway:
         """Note that a file of so many bytes is in work no more, however it ended."""
         with self._lock:
             self._in_work.pop(address, None)
-            self._ended = replace(self._ended, bytes=self._ended.bytes + size)
+            self._bytes += size
 
     def count_end(self) -> None:
         with self._lock:
-            self._ended = replace(self._ended, files=self._ended.files + 1)
+            self._files += 1
 
     def look(self) -> Reached:
         with self._lock:
-            moved = self._ended.bytes + sum(self._in_work.values())
-            return replace(self._ended, bytes=moved, name=next(iter(self._in_work), None))
+            return Reached(
+                files=self._files,
+                bytes=self._bytes + sum(self._in_work.values()),
+                total_files=self._total_files,
+                total_bytes=self._total_bytes,
+                name=next(iter(self._in_work), None),
+            )
 
     def count_all(self, sizes: Iterable[int]) -> None:
         """Count how many files and bytes there are, beside the run; if that fails, the numbers stay unknown."""
@@ -263,7 +273,7 @@ class Headway:
                 files += 1
                 length += size
             with self._lock:
-                self._ended = replace(self._ended, total_files=files, total_bytes=length)
+                self._total_files, self._total_bytes = files, length
 
     def close(self) -> None:
         self._is_over = True
