@@ -27,7 +27,7 @@ class ResultStream(io.TextIOWrapper):
     def write(self, text: str, /) -> int:
         """Write text, or say that it cannot be written."""
         try:
-            return super().write(_escape_commands(text) if _has_runner() else text)
+            return super().write(_escape_commands(text))
         except OSError as error:
             _fail(error)
 
@@ -44,7 +44,7 @@ class MessageStream(io.TextIOWrapper):
 
     def write(self, text: str, /) -> int:
         """Write text."""
-        return super().write(_escape_commands(text) if _has_runner() else text)
+        return super().write(_escape_commands(text))
 
     def write_command(self, text: str) -> None:
         """Write a command that is meant for the runner."""
@@ -66,8 +66,8 @@ def _has_runner() -> bool:
 
 
 def _escape_commands(text: str) -> str:
-    """Return text with the first letter of each mark of a command spelled as JSON may spell it."""
-    if "##" not in text and "::" not in text:
+    """Return text with the first letter of each mark of a command spelled as JSON may spell it, for a runner."""
+    if ("##" not in text and "::" not in text) or not _has_runner():
         return text
     from azguard.leases.owners import RUNNER_COMMAND
 
