@@ -63,7 +63,7 @@ class BlobTree(TreeStore):
         target, op, deadline = put.target, put.op, put.deadline
         upload = Upload(
             target=target,
-            settings=self.settings(target.address.name),
+            settings=put.settings,
             conditions=put.conditions,
             deadline=deadline,
             op=op,

@@ -63,8 +63,10 @@ def find_written(path: Path, inode: tuple[int, int] | None) -> Copy | None:
 
 
 def find_behind(descriptor: int, path: Path | None = None) -> Copy:
-    """Return the copy in an open file; its path is found if it is not given."""
-    real = _find_path(descriptor) if path is None else os.fsencode(os.path.realpath(path))
+    """Return the copy in an open file; ``path`` is where it is if the system does not tell."""
+    real = _find_path(descriptor)
+    if real is None and path is not None:
+        real = os.fsencode(os.path.realpath(path))
     return Copy(real, _identify_inode(descriptor))
 
 

@@ -24,10 +24,20 @@ from azguard.cache import records as cache_records
 from azguard.cache.copies import Copy
 from azguard.cache.database import CacheDatabase, Step, connect_scratch, explain_full_disk
 from azguard.cache.file import NAME
-from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, find_selection, require_no_secrets
+from azguard.cache.records import (
+    Entry,
+    HeldLease,
+    Key,
+    Row,
+    count_microseconds,
+    find_command,
+    find_selection,
+    require_no_secrets,
+)
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.guards.versions import SeenVersion
 from azguard.naming import same_host
+from azguard.times import iso
 
 # The empty copy: the version that the scope last read, into any file or none.
 _LAST = b""
@@ -36,6 +46,8 @@ _PART = b"\x01"
 # The part under which the id of a lease is kept for which a release was sent.
 _RELEASED_PART = "released"
 _RELEASED = _PART + _RELEASED_PART.encode()
+# ``prune`` counts days from the time at which a version was recorded.
+_LATELY = timedelta(hours=1)
 # Rows of one transaction of an import: it blocks other processes for some milliseconds.
 _BATCH = 2000
 
@@ -124,6 +136,17 @@ class EtagCache:
         rows = self._database.read(query, (*self._this(key), _LAST, copy.path, copy.inode))
         found = {row[0]: cache_records.parse_entry(row[1:]) for row in rows}
         return found.get(_LAST), Bound(found.get(copy.path), found.get(copy.inode))
+
+    def are_recorded(self, version: Entry, command: str, *entries: Entry | None) -> bool:
+        """Return whether a command has recorded a version in all of these entries, and lately."""
+        since = iso(self._now() - _LATELY) or ""
+        wanted = (version.etag, version.content_hash, command)
+        return all(
+            each is not None
+            and (each.etag, each.content_hash, find_command(each.command)) == wanted
+            and each.time >= since
+            for each in entries
+        )
 
     def record(
         self,

@@ -39,6 +39,8 @@ class KnownContent(NamedTuple):
     sha256: bytes
     lineage: str | None
     blob_type: str | None
+    #: Whether to record it for that file again would tell nothing new.
+    is_recorded: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,25 +57,24 @@ class Reads:
     _moved: dict[tuple[str, str], str] = field(default_factory=dict, init=False, repr=False)
 
     def recall(self, target: Target, copy: "Copy | SeenVersion | None" = None, part: Part = Part.WHOLE) -> Remembered:
-        """Return the entries and the lease that this scope remembers of a resource, or of a part of the resource.
+        """Return the versions that this scope remembers of a resource, or of a part of the resource.
 
         ``copy`` is the file whose content is to be written, or the version that the content itself names.
         """
-        lease = self.find_held_id(target)
         if copy is None or isinstance(copy, SeenVersion):
             last = self._last_of(target, part)
             if copy is None:
                 deleted = self._find_deleted(target) if last is None and part is not Part.TAGS else None
-                return Remembered(last=last, lease=lease, deleted=deleted)
+                return Remembered(last=last, deleted=deleted)
             # What the scope knows of that version, its lineage for example, comes along.
             is_last = last is not None and last.etag == copy.etag
-            return Remembered(last=last, copy=last if is_last else copy, lease=lease)
+            return Remembered(last=last, copy=last if is_last else copy)
         whole, bound = self.open_cache().find_known(_key(target), copy)
         last = _convert(whole) if part is Part.WHOLE else self._last_of(target, part)
         path = _convert(bound.path)
         inode = _convert(bound.inode)
         is_moved = path is not None and inode is not None and path.etag != inode.etag
-        return Remembered(last=last, copy=path or inode, other=inode if is_moved else None, lease=lease)
+        return Remembered(last=last, copy=path or inode, other=inode if is_moved else None)
 
     def find_last(self, target: Target) -> SeenVersion | None:
         """Return the version that this scope last read or wrote."""
@@ -88,13 +89,15 @@ class Reads:
 
     def find_content(self, target: Target, etag: str | None, copy: "Copy") -> "KnownContent | None":
         """Return the known facts of one version's content, if its hash is known; the file ``copy`` may hold it."""
-        last, bound = self.open_cache().find_known(_key(target), copy)
+        cache = self.open_cache()
+        last, bound = cache.find_known(_key(target), copy)
         for each in (*bound, last):
             if each is not None and each.etag == etag and each.content_hash is not None:
                 from azguard.cache import records
 
                 digest = bytes.fromhex(each.content_hash.removeprefix(_SHA256))
-                return KnownContent(digest, each.lineage, records.find_blob_type(each.command))
+                is_recorded = cache.are_recorded(each, self.command, last, *bound)
+                return KnownContent(digest, each.lineage, records.find_blob_type(each.command), is_recorded)
         return None
 
     def find_read_hash(self, target: Target, copy: "Copy") -> bytes | None:
@@ -158,6 +161,8 @@ class Reads:
         if asked.lease_id == _HELD:
             self._refuse_another_jobs(target)
         known = self.recall(target, copy, operation.part) if _needs_reads(operation, asked) else None
+        if known is not None and asked.lease_id == _HELD:
+            known = known._replace(lease=self.find_held_id(target))
         found = resolve.resolve(operation, asked, target, known)
         outer = self.outer_lease(target)
         # One that azguard would guard by a lease of its own is guarded by that of the lock.

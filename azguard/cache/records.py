@@ -143,9 +143,9 @@ LEASE_COLUMNS = tuple(each.name for each in fields(HeldLease))
 
 def parse_entry(row: Row) -> Entry:
     """Return the entry of a row."""
-    found = dict(zip(ENTRY_COLUMNS, row, strict=True))
-    path = None if found["path"] is None else os.fsdecode(found["path"])
-    return Entry(**{**found, "path": path, "time": _format_time(found["time"])})
+    *values, path, time, command = row
+    values += (None if path is None else os.fsdecode(path), _format_time(time), command)
+    return Entry(*values)
 
 
 def parse_lease(row: Row) -> HeldLease:

@@ -246,7 +246,7 @@ class FileTree(TreeStore):
         target, op, deadline, source = put.target, put.op, put.deadline, put.source
         folder = target.address.path.rpartition("/")[0]
         self.folders.ensure(folder, deadline.fresh())
-        headers, smb, metadata = self.settings(target.address.name)
+        headers, smb, metadata = put.settings
         upload = replacing.FileUpload(
             target=target,
             headers=headers,

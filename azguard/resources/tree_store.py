@@ -69,6 +69,8 @@ class TreePut(Transfer):
     """One file to write."""
 
     source: BinaryIO
+    #: Its properties besides the content, as ``TreeStore.settings`` returns them.
+    settings: Any
     op: str
     #: Whether a file that exists is left alone; the conditions only create then.
     skip: bool
@@ -99,7 +101,8 @@ class TreeStore(ABC):
     root: Target
     #: The beginning of all names: empty, or with a slash at its end.
     prefix: str
-    #: Returns the properties of a file of this name, of the service's kind; only a put needs them.
+    #: Returns the properties of a file of this name, of the service's kind; only a put needs them. Raises a UsageError
+    #: if one is such that no file can have.
     settings: Callable[[str], Any]
 
     @property
@@ -138,14 +141,6 @@ class TreeStore(ABC):
             UsageError: the service takes no such name, or programs that use the files could not open it.
         """
         return self.locate(name)
-
-    def describe_settings(self, target: Target) -> str:
-        """Return the settings besides the content that a put of this file sends, as one text.
-
-        Raises:
-            UsageError: a setting is one that no file can have.
-        """
-        return repr(self.settings(target.address.name))
 
     def check(self, deadline: Deadline) -> None:
         """Refuse to begin where no file can be written; a caller who may not ask for the root may begin.

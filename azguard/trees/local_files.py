@@ -99,7 +99,7 @@ def _walk(
     for entry in entries:
         name = prefix + entry.name
         path = Path(entry.path)
-        passed_over = _pass_over(entry, name, follows_links=follows_links)
+        passed_over = _pass_over(entry, path, name, follows_links=follows_links)
         if passed_over is not None:
             yield passed_over
         elif not entry.is_dir():
@@ -112,9 +112,8 @@ def _walk(
             yield from _walk(path, f"{name}/", above | {here}, follows_links=follows_links)
 
 
-def _pass_over(entry: "os.DirEntry[str]", name: str, *, follows_links: bool) -> PassedOver | None:
+def _pass_over(entry: "os.DirEntry[str]", path: Path, name: str, *, follows_links: bool) -> PassedOver | None:
     """Return why an entry is neither a file nor a folder to look into; None if it is one."""
-    path = Path(entry.path)
     if not _is_text(name):
         shown = os.fsencode(name).decode("utf-8", "backslashreplace")
         return PassedOver(path, shown, "its name is not UTF-8", UsageError(f"the name of {shown} is not UTF-8"))
@@ -283,6 +282,8 @@ class SameVersion(NamedTuple):
     lineage: str | None
     #: The file that holds it, even if another has taken its place since.
     copy: Copy
+    #: Whether all of that is recorded already.
+    is_recorded: bool
 
 
 def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> bool:
@@ -306,26 +307,28 @@ def _find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> 
             with open(file, "rb") as stream:
                 copy = copies.find_behind(stream.fileno(), file)
                 known = reads.find_content(target, listed.etag, copy)
+                if known is not None:
+                    is_it = _hash_stream(stream, "sha256") == [known.sha256]
+                    return _build(listed, known, copy) if is_it else None
                 # In one pass: between two of them the file could change.
                 sha256, md5 = _hash_stream(stream, "sha256", "md5")
-            wanted = None if listed.content_md5 is None else base64.b64decode(listed.content_md5)
-            if (md5 == wanted) if known is None else (sha256 == known.sha256):
-                return _build(listed, known or KnownContent(sha256, None, getattr(listed, "blob_type", None)), copy)
+            if listed.content_md5 is not None and md5 == base64.b64decode(listed.content_md5):
+                return _build(listed, KnownContent(sha256, None, listed.blob_type), copy)
     return None
 
 
 def record_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> bool:
     """Record the listed version as read into a file that holds it; return whether the file does: see ``is_same``."""
     same = _find_same(file, target, listed, reads)
-    if same is not None:
+    if same is not None and not same.is_recorded:
         reads.record(target, same, same.copy, same.lineage)
     return same is not None
 
 
-def is_version(file: Path, target: Target, etag: str, reads: Reads) -> bool:
+def is_version(file: Path, copy: Copy, target: Target, etag: str, reads: Reads) -> bool:
     """Return whether a file holds the content of a version that this scope got or put, by its recorded hash."""
     with suppress(OSError):
-        known = reads.find_content(target, etag, copies.find_at(file))
+        known = reads.find_content(target, etag, copy)
         return known is not None and _hash(file, "sha256") == [known.sha256]
     return False
 
@@ -351,6 +354,7 @@ def _build(listed: ListedItem, known: KnownContent, copy: Copy) -> SameVersion:
         blob_type=known.blob_type,
         lineage=known.lineage,
         copy=copy,
+        is_recorded=known.is_recorded,
     )
 
 

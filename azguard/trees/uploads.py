@@ -58,7 +58,8 @@ class FileWrites:
     def foresee(self, file: LocalFile, target: Target, known: ListedItem | None) -> TreeItem:
         """Return the outcome that the write of one file would have, by the facts in the listing."""
         with open_unchanged(file.path) as source:
-            conditions = self.conditions(target, copies.find_behind(source.fileno(), file.path))
+            copy = copies.find_behind(source.fileno(), file.path)
+            conditions = self.conditions(target, copy)
             size = source.size
 
         def build(outcome: str, reason: str | None = None) -> TreeItem:
@@ -76,7 +77,7 @@ class FileWrites:
             return build(runs.EXISTS)
         if known is not None and self.skips_unchanged and local_files.is_same(file.path, target, known, self.reads):
             return build(runs.UNCHANGED)
-        delivered = None if known is None else self.find_delivered(file, target, conditions)
+        delivered = None if known is None else self.find_delivered(copy, file, target, conditions)
         if known is not None and delivered is not None:
             return build(*_judge_delivered(delivered, known.etag))
         if _creates_only(conditions) and known is not None:
@@ -91,22 +92,22 @@ class FileWrites:
             return resolve(self.store.PUT, RequestedConditions(), target)
         return self.reads.resolve_conditions(self.store.PUT, self.asked, target, copy)
 
-    def find_delivered(self, file: LocalFile, target: Target, conditions: Conditions) -> str | None:
+    def find_delivered(self, copy: Copy, file: LocalFile, target: Target, conditions: Conditions) -> str | None:
         """Return the version that would guard the write of a file, if the file has its very content; else None."""
         if not self.skips_delivered:
             return None
         etag = conditions.expected_etag
-        return etag if etag is not None and local_files.is_version(file.path, target, etag, self.reads) else None
+        is_it = etag is not None and local_files.is_version(file.path, copy, target, etag, self.reads)
+        return etag if is_it else None
 
-    def choose_op(self, target: Target, conditions: Conditions, source: UnchangedFile) -> str:
+    def choose_op(self, target: Target, conditions: Conditions, source: UnchangedFile, settings: Any) -> str:
         """Return the op of a write: the same for the same file over the same version, so that it is applied once.
 
         A write that depends on no version, or leaves alone what exists, may be meant each time.
         """
         if self.skips_existing or (not _creates_only(conditions) and conditions.expected_etag is None):
             return fresh_op()
-        settings = self.store.describe_settings(target)
-        key = f"tree\n{self.scope}\n{source.state}\n{conditions.expected_etag or ''}\n{settings}"
+        key = f"tree\n{self.scope}\n{source.state}\n{conditions.expected_etag or ''}\n{settings!r}"
         return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
 
 
@@ -126,23 +127,18 @@ class _Write:
         # The file is proved to hold this version whole: an earlier put may have been killed before it recorded it.
         if known is not None and local_files.record_same(self.file.path, self.target, known, self.writes.reads):
             return TreeItem.of_listed(self.target, self.file.path, runs.UNCHANGED, known)
-        copy = copies.find_at(self.file.path)
-        conditions = self.writes.conditions(self.target, copy)
-        delivered = self._leave_delivered(conditions)
-        if delivered is not None:
-            return delivered
         for _ in range(_RESTARTS - 1):
             try:
-                return self._write(copy, conditions)
+                return self._write()
             except Changed as error:
                 if error.reason != "file_changed_while_read":
                     raise
-        return self._write(copy, conditions)
+        return self._write()
 
-    def _leave_delivered(self, conditions: Conditions) -> TreeItem | None:
+    def _leave_delivered(self, copy: Copy, conditions: Conditions) -> TreeItem | None:
         """Return the item of a file that needs no put; None if it was changed here, or is there no more."""
         writes = self.writes
-        delivered = writes.find_delivered(self.file, self.target, conditions)
+        delivered = writes.find_delivered(copy, self.file, self.target, conditions)
         if delivered is None:
             return None
         known = None if self.known is None else self.known.etag
@@ -155,19 +151,22 @@ class _Write:
         outcome, reason = _judge_delivered(delivered, there)
         return TreeItem(str(self.target.address), str(self.file.path), outcome, there, reason=reason)
 
-    def _write(self, expected: Copy, conditions: Conditions) -> TreeItem:
+    def _write(self) -> TreeItem:
         writes = self.writes
         check = partial(self.control.check, self.file.name)
         with self.control.name_holder(self.target), open_unchanged(self.file.path, check) as source:
             copy = copies.find_behind(source.fileno(), self.file.path)
-            # Another file may have taken the place of the one that was looked at.
-            if copy != expected:
-                conditions = writes.conditions(self.target, copy)
+            conditions = writes.conditions(self.target, copy)
+            delivered = self._leave_delivered(copy, conditions)
+            if delivered is not None:
+                return delivered
+            settings = writes.store.settings(self.target.address.name)
             put = TreePut(
                 target=self.target,
                 source=as_stream(source),
                 conditions=conditions,
-                op=writes.choose_op(self.target, conditions, source),
+                settings=settings,
+                op=writes.choose_op(self.target, conditions, source, settings),
                 deadline=self.control.deadline(),
                 progress=partial(self.control.headway.move, str(self.target.address)),
                 skip=writes.skips_existing,
@@ -292,7 +291,7 @@ class TreeUpload(FileWrites):
 
     def _walk(self, control: Control, listed: NameIndex | None, taken: TakenNames) -> Iterator[Job]:
         for file in self._find_meant():
-            if listed is not None:
+            if self.mirrors and listed is not None:
                 # What is here is not deleted there, even if it cannot be written.
                 listed.mark(self.store.prefix + file.name, with_all_below=isinstance(file, PassedOver))
             if file.name not in self.last:

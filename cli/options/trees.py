@@ -292,7 +292,7 @@ def _check_conditions(env: "Environment", operation: "Operation", store: "TreeSt
 
     asked = RequestedConditions.of(env.shared)
     any_file = store.locate(f"{store.prefix}x")
-    store.describe_settings(any_file)
+    store.settings(any_file.address.name)
     with suppress(Changed):  # Which files were read here is asked for each of them.
         resolve(operation, asked, any_file)
     return asked

@@ -17,7 +17,7 @@ ANYHOW = Conditions()
 def choose(
     conditions: Conditions = OVER, *, scope: str = "s", state: str = "1", settings: str = "", skips: bool = False
 ) -> str:
-    store: Any = SimpleNamespace(describe_settings=lambda _: settings)
+    store: Any = None
     reads: Any = None
     writing = FileWrites(
         store=store,
@@ -27,7 +27,7 @@ def choose(
         skips_existing=skips,
     )
     source: Any = SimpleNamespace(state=state)
-    return writing.choose_op(TARGET, conditions, source)
+    return writing.choose_op(TARGET, conditions, source, settings)
 
 
 @cases(("conditions", "skips", "is_same"), [
