@@ -114,7 +114,7 @@ def resolve(
     # A condition on the source of a copy says nothing of what is overwritten.
     if not own and operation.guarded and not asked.last_writer_wins:
         found = _default_guard(operation, target, known, lease_id, allow_race=asked.allow_race)
-        return replace(found, headers={**found.headers, **headers})
+        return replace(found, headers={**found.headers, **headers}) if headers else found
     expected = headers.get(Condition.IF_MATCH.header)
     expected = None if expected == "*" else expected
     return Conditions(

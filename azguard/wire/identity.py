@@ -114,6 +114,7 @@ def _make_login(account: Account) -> "Login":
     return login
 
 
+@lru_cache(maxsize=256)
 def _order(name: str) -> tuple[str, str]:
     """Return the place of a header among others, as the service orders them: without hyphens, underscores first."""
     return name.replace("-", "").replace("_", "!"), name

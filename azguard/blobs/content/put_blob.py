@@ -203,7 +203,8 @@ def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any
             check_type(under)
         if upload.before_commit is not None:
             upload.before_commit(under)
-        return _attempt(replace(upload, conditions=under), call, ids)
+        bound = upload if under is upload.conditions else replace(upload, conditions=under)
+        return _attempt(bound, call, ids)
 
     # A refusal of this look has nothing to do with a fence.
     check_type(upload.conditions)

@@ -84,7 +84,7 @@ class Upload:
         if parent is None and not self.conditions.creates_only:
             parent = UNSEEN
         lineage = Lineage.parse(self.conditions.lineage).after(self.op, parent)
-        lineage = replace(lineage, tiered=lineage.tiered or self.settings.tier is not None)
+        lineage = lineage if self.settings.tier is None else replace(lineage, tiered=True)
         return replace(self, stamp=with_lineage(self.settings.metadata or {}, lineage)[KEY])
 
     @property
