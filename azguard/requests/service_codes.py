@@ -62,6 +62,12 @@ FORBIDDEN = {
     "QueueDisabled": RefusalWords("the queue {0} was disabled by an administrator", "disabled"),
     "ShareDisabled": RefusalWords("the share {0} was disabled by an administrator", "disabled"),
 }
+# What else an administrator forbids, with a 409; by the account and the resource.
+POLICIES = {
+    "BlobImmutableDueToPolicy": RefusalWords("{1} is immutable by policy", "immutable"),
+    "BlobImmutableDueToLegalHold": RefusalWords("{1} is under a legal hold", "immutable"),
+    "PublicAccessNotPermitted": RefusalWords("the account {0} allows no readers without a login", "no_public_access"),
+}
 # What a service means by a 400 that its message does not tell.
 LIMITS = {
     "MetadataTooLarge": RefusalWords(
@@ -97,10 +103,43 @@ STATES = {
     "ShareHasSnapshots": RefusalWords("{0} has snapshots", "share_has_snapshots"),
     "DirectoryNotEmpty": RefusalWords("{0} is not empty", "directory_not_empty"),
     "BlockCountExceedsLimit": RefusalWords("{0} has all the blocks that it can have", "too_many_blocks"),
+    "SnapshotCountExceeded": RefusalWords("{0} has all the snapshots that it can have", "too_many_snapshots"),
+    "ShareSnapshotCountExceeded": RefusalWords("{0} has all the snapshots that it can have", "too_many_snapshots"),
+    "BlobOperationNotSupported": RefusalWords("{0} was made through Data Lake Storage", "made_through_data_lake"),
+    **{
+        code: RefusalWords("{0} is encrypted with a key that its writer gave", "key_of_the_writer")
+        for code in ("BlobUsesCustomerSpecifiedEncryption", "BlobCustomerSpecifiedEncryptionMismatch")
+    },
+    "BlobNotArchived": RefusalWords("{0} is not in the archive", "not_in_archive"),
+    "InvalidBlobTier": RefusalWords("this type of blob has no such tier", "no_such_tier"),
+    "BlobAccessTierNotSupportedForAccountType": RefusalWords("this kind of account has no such tier", "no_such_tier"),
+    **{
+        code: RefusalWords("{0} is too large for that tier", "no_such_tier")
+        for code in ("BlobTierInadequateForContentLength", "ContentLengthLargerThanTierLimit")
+    },
+    "CannotChangeToLowerTier": RefusalWords("a page blob does not get a lower tier", "no_such_tier"),
+    **{
+        code: RefusalWords("no such copy into {0} is pending", "no_such_copy")
+        for code in ("NoPendingCopyOperation", "CopyIdMismatch")
+    },
+    "CopyAcrossAccountsNotSupported": RefusalWords("the source is of another account", "source_of_other_account"),
+    "InvalidSourceBlobType": RefusalWords("the source is a blob of another type", "source_of_other_type"),
+    "SequenceNumberIncrementTooLarge": RefusalWords("its sequence number would be too large", "sequence_too_large"),
+    "ContainerQuotaDowngradeNotAllowed": RefusalWords("its quota was made smaller too recently", "quota_too_recent"),
+    "ShareSnapshotOperationNotSupported": RefusalWords("a snapshot of a share is only read", "snapshot_only_read"),
+    "MessageTooLarge": RefusalWords("a message has at most 64 KiB", "message_too_large"),
+    "FeatureVersionMismatch": RefusalWords(
+        "{0} has a property that this version of the service's API does not know", "api_version"
+    ),
 }
+# How the codes of shares begin that are paid for as they are provisioned.
+_PROVISIONED = ("FileShareProvisioned", "TotalShares")
+_NOT_PROVISIONED = RefusalWords("a limit of the account or of the share does not allow it", "not_provisioned")
 # What the service does not do so often. The code is spelt like that.
 THROTTLED = {
     "SnaphotOperationRateExceeded": RefusalWords("snapshots of {0} are taken too fast", "busy"),
+    "SnapshotOperationRateExceeded": RefusalWords("snapshots of {0} are taken too fast", "busy"),
+    "AccountBeingCreated": RefusalWords("the account of {0} is still being made", "account_being_created"),
 }
 # What is in use: others have it open, or it is on its way to be deleted or copied.
 BUSY = {
@@ -141,6 +180,11 @@ LEASES = {
         "the lease on {0} must be infinite for this", "infinite_lease_required"
     ),
 }
+
+
+def find_state(code: str) -> RefusalWords | None:
+    """Return what a code says of the state of a resource, or of a limit; None if it is not known."""
+    return _NOT_PROVISIONED if code.startswith(_PROVISIONED) else STATES.get(code)
 
 
 class Answers:

@@ -174,11 +174,11 @@ def _build_denial(error: Any, code: str | None, target: Target, facts: dict[str,
 def _build_bad_request(
     code: str | None, error: BaseException, target: Target, facts: dict[str, Any]
 ) -> errors.BadRequest:
-    codes = service_codes.TABLES if target.kind.service == "table" else service_codes.LIMITS
-    if code in codes:
-        refusal = codes[code]
+    limits = service_codes.TABLES if target.kind.service == "table" else service_codes.LIMITS
+    refusal = limits.get(code or "") or service_codes.find_state(code or "")
+    if refusal is not None:
         return errors.BadRequest(
-            f"the service refused this for {target}: {refusal.words}",
+            f"the service refused this for {target}: {refusal.words.format(target)}",
             detail=(_first_line(error),),
             reason=refusal.reason,
             **facts,
@@ -284,7 +284,7 @@ def _explain(
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
     if code == service_codes.TYPE_MISMATCH:
         return _build_type_mismatch(target, facts)
-    state = service_codes.STATES.get(code)
+    state = service_codes.find_state(code)
     values = {"container": target.address.container}
     if state is not None:
         message = f"the service refused this for {target}: {state.words.format(target)}"
@@ -326,8 +326,8 @@ def _find_known(code: str, target: Target, facts: dict[str, Any]) -> errors.Azgu
         return errors.Forbidden(
             forbidden.words.format(container, target.account.name), reason=forbidden.reason, **facts
         )
-    if code == "BlobImmutableDueToPolicy":
-        return errors.Forbidden(f"{target} is immutable by policy", **facts)
+    if (policy := service_codes.POLICIES.get(code)) is not None:
+        return errors.Forbidden(policy.words.format(target.account.name, target), reason=policy.reason, **facts)
     return None
 
 

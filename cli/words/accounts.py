@@ -38,6 +38,8 @@ def _list_below(facts: Mapping[str, object]) -> str:
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     # Requests.
+    "account_being_created": "try again in a minute",
+    "api_version": "--debug shows the version that azguard speaks; see the property with the tool that set it",
     "busy": "wait a moment, then try again",
     "clock_is_off": "set the clock, for example by sudo timedatectl set-ntp true",
     "container_not_found": "check the name: azguard container list; to create it: azguard container create {container}",
@@ -58,6 +60,7 @@ HINTS: Mapping[str, Words] = {
         "remove an entry, or keep large values in a blob; where --no-lineage is an option, azguard adds no entry "
         "with it"
     ),
+    "no_public_access": "use a login or a key; az storage account update --allow-blob-public-access changes it",
     "not_allowed": "check the key, the SAS or the login",
     "answer_altered": "a proxy or a cache stands in between: go past it (NO_PROXY=HOST), or name the real endpoint",
     "answer_unreadable": "a proxy or a firewall may stand in between; --debug shows what could not be read",

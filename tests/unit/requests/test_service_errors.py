@@ -6,6 +6,7 @@ import pytest
 
 from azguard.accounts.account import Account, Auth, Target, emulator
 from azguard.address import parse
+from azguard.requests import service_codes
 from azguard.requests.service_errors import is_conflict, translate
 from azguard.wire.call import call
 from azguard.wire.client import Limits
@@ -145,3 +146,90 @@ def test_only_what_its_name_tells_is_left_out_of_the_table_of_kinds() -> None:
 def test_an_overwrite_that_a_sas_does_not_allow_is_forbidden() -> None:
     error = refusal(403, "UnauthorizedBlobOverwrite", "no", {"If-Match": '"0x1"'})
     assert translate(error, Target(emulator(), parse("blob:site/a").address)).kind == "forbidden"
+
+
+# Codes of the error code pages that the enumerations of the SDKs lack.
+ON_PAGES_ALONE = (
+    "BlobCustomerSpecifiedEncryptionMismatch", "BlobImmutableDueToLegalHold", "BlobImmutableDueToPolicy",
+    "BlobOperationNotSupported", "BlobUsesCustomerSpecifiedEncryption", "PublicAccessNotPermitted",
+)  # fmt: skip
+#: What the service says of a request that was malformed, so that azguard is wrong: its own sentence is shown.
+MALFORMED = {
+    "BlockListTooLong", "ConditionHeadersNotSupported", "ContentLengthMustBeZero", "EmptyMetadataKey",
+    "HostInformationNotPresent", "InvalidBlockId", "InvalidDuplicateRow", "InvalidFileOrDirectoryPathName",
+    "InvalidHeaderValue", "InvalidHttpVerb", "InvalidMarker", "InvalidMd5", "InvalidMetadata", "InvalidOperation",
+    "InvalidPageRange", "InvalidQueryParameterValue", "InvalidRange", "InvalidResourceName", "InvalidUri",
+    "InvalidVersionForPageBlobOperation", "InvalidXmlDocument", "InvalidXmlNodeValue", "JsonFormatNotSupported",
+    "Md5Mismatch", "MethodNotAllowed", "MissingContentLengthHeader", "MissingRequiredHeader",
+    "MissingRequiredQueryParameter", "MissingRequiredXmlNode", "MultipleConditionHeadersNotSupported",
+    "NotImplemented", "OutOfRangeQueryParameterValue", "RequestUrlFailedToParse", "UnsupportedHeader",
+    "UnsupportedHttpVerb", "UnsupportedQueryParameter", "UnsupportedXmlNode", "InvalidPropertyName",
+    "ResourceTypeMismatch", "InvalidBlobOrBlock", "InvalidInput", "OutOfRangeInput", "PopReceiptMismatch",
+    "QueueNotEmpty", "UnsupportedRestVersion",
+}  # fmt: skip
+#: How codes begin that azguard never meets, and why.
+NEVER = {
+    "AccountAlreadyExists": "accounts are made elsewhere",
+    "DestinationPath": "paths of Data Lake Storage",
+    "Filesystem": "file systems of Data Lake Storage",
+    "IncrementalCopy": "no incremental copies are made",
+    "InvalidDestinationPath": "paths of Data Lake Storage",
+    "InvalidFlushPosition": "paths of Data Lake Storage",
+    "InvalidRenameSourcePath": "paths of Data Lake Storage",
+    "InvalidSourceBlobUrl": "no page is written from a malformed URL: it is parsed first",
+    "InvalidSourceOrDestinationResourceType": "paths of Data Lake Storage",
+    "InvalidSourceUri": "paths of Data Lake Storage",
+    "LeaseNameMismatch": "paths of Data Lake Storage",
+    "OperationNotAllowedOnIncrementalCopyBlob": "no incremental copies are made",
+    "Path": "paths of Data Lake Storage",
+    "PreviousSnapshot": "only page ranges of blobs are compared with a snapshot that exists",
+    "RenameDestinationParentPathNotFound": "paths of Data Lake Storage",
+    "SourcePath": "paths of Data Lake Storage",
+    "XMethod": "no method is tunnelled through POST",
+}
+#: The status of each code whose page has another one than 409.
+STATUSES = {
+    "CannotVerifyCopySource": 412, "InvalidBlockList": 400,
+    "MessageTooLarge": 400, "OperationTimedOut": 500, "InternalError": 500, "ServerBusy": 503, "MessageNotFound": 404,
+    "AccountIsDisabled": 403, "InsufficientAccountPermissions": 403, "ShareDisabled": 403,
+}  # fmt: skip
+
+
+def list_codes() -> list[str]:
+    """Return the codes of all services: those of the enumerations of the SDKs, and of the pages."""
+    from azure.data.tables import TableErrorCode
+    from azure.storage.blob import StorageErrorCode as BlobCode
+    from azure.storage.fileshare import StorageErrorCode as FileCode
+    from azure.storage.queue import StorageErrorCode as QueueCode
+
+    known = {code.value for codes in (BlobCode, FileCode, QueueCode, TableErrorCode) for code in codes}
+    return sorted({*known, *ON_PAGES_ALONE})
+
+
+def find_status(code: str) -> int:
+    """Return the status that a code comes with."""
+    if code in service_codes.TABLES or code in service_codes.LIMITS:
+        return 400
+    if code.startswith("Auth") or code == service_codes.OVERWRITE_DENIED:
+        return 403
+    by_end = {"NotFound": 404, "ConditionNotMet": 412, "ConditionNotSatisfied": 412}
+    return next((status for end, status in by_end.items() if code.endswith(end)), STATUSES.get(code, 409))
+
+
+def test_each_code_of_the_reference_has_a_meaning_or_is_never_met() -> None:
+    target = Target(emulator(), parse("blob:site/a").address)
+    table = Target(emulator(), parse("table:Orders").address)
+    unclear = []
+    for code in list_codes():
+        if code in MALFORMED or code.startswith(tuple(NEVER)):
+            continue
+        error = translate(refusal(find_status(code), code, "no"), table if code in service_codes.TABLES else target)
+        if error.reason in ("refusal_unclear", None) and error.kind == "bad_request":
+            unclear.append(code)
+    assert unclear == []
+
+
+def test_no_code_is_named_in_vain() -> None:
+    codes = list_codes()
+    assert [begin for begin in NEVER if not any(code.startswith(begin) for code in codes)] == []
+    assert [code for code in codes if code in MALFORMED and code.startswith(tuple(NEVER))] == []
