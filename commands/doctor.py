@@ -3,12 +3,15 @@
 from typing import TYPE_CHECKING, Annotated
 
 from azguard.accounts import endpoints
+from azguard.accounts.account import Target
+from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.engine import checked
 from azguard.errors import Partial, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +31,10 @@ _NAMES = ValueType("services", _read_services)
 app = Group("Whether all that azguard promises holds here.")
 
 
-@app.command(spec=common.remote("doctor tries all conditions itself, on what it makes"))
+@app.command(
+    spec=common.remote("doctor tries all conditions itself, on what it makes"),
+    rules=(checked("--writers", "a container or a table", "doctor._locate"),),
+)
 def doctor(
     env: Environment,
     container: Annotated[
@@ -45,6 +51,16 @@ def doctor(
     only: Annotated[
         tuple[str, ...] | None,
         option("--only", "SERVICE,...", "Check only these: blob, table, queue, file.", _NAMES, otherwise="all"),
+    ] = None,
+    writers: Annotated[
+        str | None,
+        option(
+            "--writers",
+            "CONTAINER|TABLE",
+            "Look also for other writers: container:NAME or table:NAME.",
+            TEXT,
+            completer=completers.containers,
+        ),
     ] = None,
     full: Annotated[bool, flag("--full", "Try each operation under each condition.")] = False,
     with_names: Annotated[bool, flag("--with-names", "Tell the names of the account and its user.")] = False,
@@ -72,6 +88,7 @@ def doctor(
     plan = run.DoctorPlan(
         services=only or tuple(env.account.endpoints),
         container=container,
+        writers=None if writers is None else _locate(env, writers),
         is_full=full,
         tells_names=with_names,
     )
@@ -87,6 +104,15 @@ def doctor(
     if stage.services and len(stage.obstacles) == len(stage.services):
         raise stage.obstacles[stage.services[0]]
     return status
+
+
+def _locate(env: Environment, text: str) -> Target:
+    """Return a container, or a table where its kind is named."""
+    kind = None if text.startswith((f"{Kind.TABLE}:", "http:", "https:")) else Kind.CONTAINER
+    target = env.locate(text.removeprefix(f"{Kind.CONTAINER}:"), kind)
+    if target.kind not in (Kind.CONTAINER, Kind.TABLE):
+        raise UsageError(f"--writers: {text} is neither a container nor a table", hint="container:NAME or table:NAME")
+    return target
 
 
 def _show(env: Environment, found: "Diagnosis") -> int:

@@ -11,5 +11,6 @@
 ``promises``      each operation under each condition
 ``settling``      each way of settling doubt, with answers that are lost and requests that are sent twice
 ``rights``        what each feature needs
+``writers``       the writers beside us
 ``run``           all checks in their order, what they cost, the diagnosis
 """

@@ -38,6 +38,7 @@ _EXISTS = {
     "container": "ContainerAlreadyExists", "table": "TableAlreadyExists", "queue": "QueueAlreadyExists",
     "share": "ShareAlreadyExists", "entity": "EntityAlreadyExists",
 }  # fmt: skip
+LEASE_MISSING = "412 LeaseIdMissing"
 # A share is leased like a container, and refused like one.
 _LEASED = {"share": "Container"}
 _LOOKED_AT = (Kind.BLOB, Kind.CONTAINER, Kind.ENTITY, Kind.SHARE, Kind.DIR, Kind.FILE)
@@ -223,9 +224,8 @@ def _prepare_lease(operation: Operation, target: Target, stage: CheckStage) -> A
     if operation.lease is Lease.SUBJECT:
         mismatch = Wrong("an old lease id", "409 LeaseIdMismatchWithLeaseOperation", with_old)
         return Attempts(target, (mismatch,), with_new)
-    noun = _LEASED.get(target.kind.noun, target.kind.noun.title())
-    mismatch = Wrong("an old lease id", f"412 LeaseIdMismatchWith{noun}Operation", with_old)
-    missing = Wrong("no lease id", "412 LeaseIdMissing")
+    mismatch = Wrong("an old lease id", find_mismatch(target.kind.noun), with_old)
+    missing = Wrong("no lease id", LEASE_MISSING)
     wrong = (missing, mismatch) if operation.lease is Lease.REQUIRED else (mismatch,)
     return Attempts(target, wrong, with_new)
 
@@ -248,6 +248,11 @@ def _prepare_condition(operation: Operation, condition: Condition, target: Targe
         {**lease, condition.header: right},
         seen=None if about is not target else state,
     )
+
+
+def find_mismatch(noun: str) -> str:
+    """Return how the service refuses an operation on what is leased under another id."""
+    return f"412 LeaseIdMismatchWith{_LEASED.get(noun, noun.title())}Operation"
 
 
 def find_refusal(operation: Operation, condition: Condition) -> str:

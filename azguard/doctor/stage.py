@@ -151,6 +151,10 @@ class CheckStage:
     def locate(self, kind: Kind, *parts: str) -> Target:
         return Target(self.account, Address(kind, parts))
 
+    def through_tap(self, target: Target) -> Target:
+        """Return a resource of the user's, as it is asked for through the tap."""
+        return target._replace(account=self.account)
+
     def name(self, kind: Kind) -> Target:
         """Return a resource of this kind that is not there yet."""
         short = uuid.uuid4().hex[:12]

@@ -2,19 +2,26 @@
 
 import os
 import re
+import uuid
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from azguard.accounts.account import Account, from_connection_string
+from azguard.accounts.account import Account, Auth, from_connection_string
+from azguard.address import Kind, parse
 from azguard.doctor import run
 from azguard.doctor.checks import Diagnosis
+from azguard.doctor.run import DoctorPlan
 from azguard.files.guarding import Guarding
 from azguard.folders import Folders
 from azguard.requests.deadline import Deadline
 from azguard.wire.client import NetworkClient
-from tests.support import live_like, places
+from tests.azurite.account.test_denials import account_sas
+from tests.support import live_like, places, sdk_clients
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.live_like import Deviation, LiveLike
 from tests.support.no_records import NoRecords
@@ -26,15 +33,15 @@ _TABLE = re.compile(r"(?<=<!-- doctor -->\n)(\|.*\n)+")
 _ALL = ("blob", "table", "queue", "file")
 # What depends on this machine, and not on azguard or the emulators.
 _OF_MACHINE = "machine"
+BLOBS = DoctorPlan(("blob",))
 
 
-def diagnose(account: Account, wanted: str = "", services: tuple[str, ...] = ("blob",)) -> Diagnosis:
+def diagnose(account: Account, wanted: str = "", plan: DoctorPlan = BLOBS, **more: Any) -> Diagnosis:
     """Run the checks whose name, or part, matches."""
-    plan = run.DoctorPlan(services=services)
     folders = Folders.of(os.environ)
     every = run.list_checks(plan, account, folders, os.environ)
     checks = [each for each in every if each.part != _OF_MACHINE and re.search(wanted, f"{each.part}: {each.name}")]
-    return run.diagnose(plan, account, checks, Deadline(60), Guarding(NoRecords(), None))[0]
+    return run.diagnose(plan, account, checks, Deadline(60), Guarding(NoRecords(), None), **more)[0]
 
 
 def list_others(found: Diagnosis) -> dict[str, tuple[str, str]]:
@@ -51,7 +58,7 @@ def both(connection_string: str, files_connection_string: str) -> Account:
 @pytest.fixture(scope="module")
 def whole(both: Account) -> Diagnosis:
     """Return the diagnosis of the emulators, by each operation under each condition."""
-    plan = run.DoctorPlan(services=_ALL, is_full=True)
+    plan = DoctorPlan(services=_ALL, is_full=True)
     checks = run.list_checks(plan, both, Folders.of(os.environ), os.environ)
     return run.diagnose(plan, both, checks, Deadline(300), Guarding(NoRecords(), None))[0]
 
@@ -73,7 +80,7 @@ def write_table(path: object, head: list[str], rows: list[list[str]]) -> None:
 def test_the_page_shows_the_table_of_the_command(
     whole: Diagnosis, both: Account, request: pytest.FixtureRequest
 ) -> None:
-    plan = run.DoctorPlan(services=_ALL)
+    plan = DoctorPlan(services=_ALL)
     usual = [each.name for each in run.list_checks(plan, both, Folders.of(os.environ), os.environ)]
     rows = [
         [each.part, each.check, each.verdict, "" if each.part == _OF_MACHINE else each.detail]
@@ -103,17 +110,19 @@ def test_the_files_emulator_differs_in_nothing(whole: Diagnosis) -> None:
 def test_on_a_service_like_the_live_one_all_holds_within_400_requests(
     both: Account, cli: CliWorld, connection_string: str
 ) -> None:
-    plan = run.DoctorPlan(services=_ALL)
+    plan = DoctorPlan(services=_ALL)
     said = run.count_requests(plan, run.list_checks(plan, both, Folders.of(os.environ), os.environ))
     service = LiveLike(both)
     there = replace(cli, connection_string=f"{connection_string};FileEndpoint={both.endpoints['file']}")
     with patch.object(NetworkClient, "send", lambda _, *asked: service.send(*asked)):
         ran = there.call("doctor", "-o", "json", "--timeout", "2m")
-    assert (ran.code, ran.json["differs"], ran.json["requests"] <= 400, 0.9 * said < ran.json["requests"] <= said) == (
+    requests = ran.json["requests"]
+    assert (ran.code, ran.json["differs"], requests <= 400, 0.9 * said < requests <= said, both.name in ran.out) == (
         0,
         0,
         True,
         True,
+        False,
     ), (said, ran.json)
 
 
@@ -204,3 +213,83 @@ def test_a_deviation_is_found_and_named(both: Account, deviation: Deviation) -> 
     wanted, expected = _BY_DEVIATION[deviation]
     account = replace(both, shared={"client": LiveLike(both, deviation)})
     assert list_others(diagnose(account, wanted)) == expected
+
+
+def list_doctors(cli: CliWorld) -> list[str]:
+    """Return the names of the containers that a doctor made."""
+    return [each["name"] for each in cli.call("container", "list", "--prefix", "azguard-doctor-").json]
+
+
+def test_what_was_made_is_removed_after_a_failure_too(both: Account, cli: CliWorld) -> None:
+    def fail_late(results: Iterator[Any]) -> list[Any]:
+        seen = [each.check for each in (next(results) for _ in range(3))]
+        raise KeyboardInterrupt(seen)
+
+    with pytest.raises(KeyboardInterrupt, match="blob put block blob: if-match"):
+        diagnose(both, "promises: blob", watch=fail_late)
+    assert list_doctors(cli) == []
+
+
+def test_in_a_container_that_was_given_only_what_it_made_is_deleted(both: Account, cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/mine", "--content", "x")
+    plan = DoctorPlan(("blob",), container=site)
+    found = diagnose(both, "promises: (blob (set metadata|lease)|container)|^answers: a req", plan)
+    names = [each["name"] for each in cli.call("blob", "list", site).json]
+    assert (names, list_doctors(cli), list_others(found)) == (
+        ["mine"],
+        [],
+        {"container delete: lease-id": ("not possible here", "only in the container that was given")},
+    )
+
+
+def test_what_a_sas_does_not_allow_is_named(both: Account) -> None:
+    account = replace(both, auth=Auth.SAS, secret=account_sas("rwdlac"))
+    others = list_others(diagnose(account, "login|rights: fences|blob put block blob: (if-match|if-tags)"))
+    assert (sorted(others), others["fences"][1]) == (
+        ["blob put block blob: if-tags", "fences"],
+        "the SAS does not allow this to azguard-doctor-…/azguard-doctor-…: it needs tags (t), and has sp=rwdlac",
+    )
+
+
+@cases(
+    ("change", "status"),
+    [
+        (("AccountKey=.*?;", f"AccountKey={'A' * 86}==;"), 43),
+        ((r"BlobEndpoint=http://127.0.0.1:\d+", "BlobEndpoint=http://127.0.0.1:1"), 53),
+    ],
+)
+def test_where_no_service_can_be_tried_the_exit_status_says_why(
+    cli: CliWorld, change: tuple[str, str], status: int
+) -> None:
+    there = replace(cli, connection_string=re.sub(*change, str(cli.connection_string)))
+    ran = there.call("doctor", "--only", "blob", "-o", "json")
+    assert (ran.code, ran.error["exit_code"], ran.out.startswith("{")) == (status, status, True)
+
+
+def test_writers_beside_azguard_are_counted_and_named(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/ours", "--content", "x")
+    sdk_clients.blob(
+        from_connection_string(str(cli.connection_string)), parse(f"{site}/theirs", Kind.BLOB).address
+    ).upload_blob(b"x")
+    policies = b'{"deploy": {"permission": "rw", "expiry": "2030-01-01T00:00:00Z"}}'
+    assert cli.call("container", "acl", "set", site, "--last-writer-wins", stdin=policies).code == 0
+    ran = cli.call("doctor", "--only", "queue", "--writers", site, "--query", "checks[?part=='writers'].detail")
+    assert ran.json == [
+        "1 of 2 (50 %) without a lineage, so not by azguard: theirs",
+        "a SAS of each of these stored access policies: deploy (rw)",
+    ]
+
+
+def test_writers_of_a_table_are_counted_too(cli: CliWorld) -> None:
+    table = f"t{uuid.uuid4().hex[:20]}"
+    cli.call("table", "create", table)
+    cli.call("entity", "insert", f"{table}/p/r", stdin=b'{"n": 1}')
+    ran = cli.call(
+        "doctor", "--only", "queue", "--writers", f"table:{table}", "--query", "checks[?part=='writers'].detail"
+    )
+    assert ran.json == ["all 1 by azguard", "no stored access policy allows it; a key, a role, or another SAS does"]
+
+
+def test_a_container_that_is_named_has_to_be_there(cli: CliWorld) -> None:
+    codes = [cli.call("doctor", option, "no-such-thing").code for option in ("--container", "--writers")]
+    assert codes == [44, 44]

@@ -1,0 +1,70 @@
+"""The doctor's judgement of what azguard says about a damaged request."""
+
+from azguard.doctor import settling
+from azguard.doctor.checks import CheckVerdict
+from azguard.doctor.settling import Act, SettlingWrite
+from azguard.doctor.stage import CheckStage
+from azguard.doctor.tap import Damage, Tap
+from azguard.errors import AzguardError, OutcomeUnknown, Unavailable
+from azguard.wire.client import Limits
+from azguard.wire.connections import Reply
+from azguard.wire.failures import BrokenAnswer
+from tests.support.answering_client import AnsweringClient, Asked, reply
+from tests.support.cases import cases
+
+
+class Done(AnsweringClient):
+    """Does all that it is asked for."""
+
+    def answer(self, asked: Asked) -> Reply:
+        """Return a success."""
+        return reply(201, {"x-ms-client-request-id": "1"})
+
+
+class Stage(CheckStage):
+    """A stage with a tap alone."""
+
+    def __init__(self) -> None:
+        """Make nothing."""
+        self.tap = Tap(Done())
+
+
+def put(stage: Stage) -> None:
+    """Send a request that the tap may lose."""
+    stage.tap.send("PUT", "http://h/a/c/b", {"x-ms-blob-type": "BlockBlob"}, b"", Limits())
+
+
+@cases(
+    ("times", "error", "verdict"),
+    [
+        (1, None, CheckVerdict.HOLDS),
+        (0, None, CheckVerdict.DIFFERS),
+        (2, None, CheckVerdict.DIFFERS),
+        (1, OutcomeUnknown("?"), CheckVerdict.HOLDS),
+        (1, Unavailable("not sent"), CheckVerdict.DIFFERS),
+        (0, Unavailable("not sent"), CheckVerdict.HOLDS),
+    ],
+)
+def test_what_is_said_is_compared_with_what_was_done(
+    times: int, error: AzguardError | None, verdict: CheckVerdict
+) -> None:
+    stage = Stage()
+
+    def do() -> None:
+        for number in range(times):
+            try:
+                put(stage)
+            except BrokenAnswer:
+                assert number == 0
+        if error is not None:
+            raise error
+
+    write = SettlingWrite("a put", "blob.put_block_blob", lambda _: Act(do))
+    assert settling.try_one(write, Damage.LOST, stage).verdict is verdict
+
+
+def test_a_request_that_is_sent_twice_is_done_twice_where_nothing_excludes_it() -> None:
+    stage = Stage()
+    write = SettlingWrite("a put", "blob.put_block_blob", lambda _: Act(lambda: put(stage)))
+    found = settling.try_one(write, Damage.DOUBLED, stage)
+    assert found == (CheckVerdict.DIFFERS, "said to be committed, done twice")
