@@ -19,7 +19,7 @@ import pytest
 from azguard.accounts import account
 from azguard.emulators.azurite_process import Azurite
 from tests.faults.rules import Rule, after, at_random, by_rules, operation
-from tests.support import sdk_clients
+from tests.support import sdk_clients, threaded_server
 from tests.support.cases import cases
 from tests.support.emulator_world import until
 from tests.support.faultproxy import proxy
@@ -60,12 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[_Server]:
-    with _Server() as running:
-        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
-        thread.start()
+    with threaded_server.running(_Server()) as running:
         yield running
-        running.shutdown()
-        thread.join()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.support import threaded_server
+
 _BYTE_SECONDS = 0.2
 
 
@@ -80,10 +82,6 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def failing(failure: str, stage: str) -> Iterator[FailingService]:
     """Yield a service that fails, running."""
-    with FailingService(failure, stage) as service:
-        thread = threading.Thread(target=service.serve_forever)
-        thread.start()
+    with threaded_server.running(FailingService(failure, stage)) as service:
         yield service
         service.over.set()
-        service.shutdown()
-        thread.join()

@@ -8,7 +8,6 @@ import base64
 import json
 import ssl
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from azguard.accounts.endpoints import EMULATOR_NAME
+from tests.support import threaded_server
 from tests.support.emulator_world import until
 
 TENANT, CLIENT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
@@ -169,13 +169,12 @@ def challenging(certificate: Path, challenge: str) -> Iterator[tuple[str, list[s
 @contextmanager
 def _serving(handler: type[BaseHTTPRequestHandler], certificate: Path) -> Iterator[int]:
     """Serve over TLS; yield the port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, certificate.with_name("key.pem"))
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    with threaded_server.running(server):
         yield server.server_address[1]
-        server.shutdown()
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
+from tests.support import threaded_server
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,6 @@ def serving(content: bytes, spoil: Spoil | None = None) -> Iterator[RangedServic
             """Keep quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
     service.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with threaded_server.running(server):
         yield service
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -1,6 +1,5 @@
 """A service of a few lines: each request gets the next answer of a script."""
 
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +7,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.support import recorded
+from tests.support import recorded, threaded_server
 
 
 @dataclass(frozen=True)
@@ -70,15 +69,8 @@ def running(*script: Answer) -> Iterator[Service]:
         def log_message(self, *_words: object) -> None:
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with threaded_server.running(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         endpoint = f"http://127.0.0.1:{server.server_address[1]}/acc"
         places = "".join(f";{kind}Endpoint={endpoint}" for kind in ("Blob", "Queue", "File", "Table"))
         service.connection_string = f"AccountName=acc;AccountKey=a2V5{places}"
         yield service
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

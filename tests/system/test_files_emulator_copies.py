@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from azure.storage.fileshare import ShareClient
 
 from azguard.emulators.files.__main__ import ACCOUNT, KEY
 from azguard.emulators.files.server import serve
+from tests.support import threaded_server
 from tests.support.emulator_world import until
 from tests.support.faultproxy import proxy
 from tests.support.faultproxy.faults import Chosen, Fault, Request
@@ -161,13 +161,11 @@ def test_a_redirected_source_is_not_followed_with_its_credential(files: FilesEmu
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Answer) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+    with threaded_server.running(HTTPServer(("127.0.0.1", 0), Answer)) as server:
         url = f"http://127.0.0.1:{server.server_port}/{ACCOUNT}/far/f"
         files.ask("PUT", "work?restype=share")
         headers = {"x-ms-copy-source": url, "x-ms-copy-source-authorization": "Bearer secret"}
         said = files.ask("PUT", "work/f", headers).said
-        server.shutdown()
     assert (said, len(asked)) == ((400, "CannotVerifyCopySource"), 1)
 
 

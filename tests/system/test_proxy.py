@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from azguard.emulators.azurite_process import Azurite
+from tests.support import threaded_server
 from tests.support.faultproxy import proxy
 from tests.support.faultproxy.proxy import Fault, Proxy, Request
 
@@ -82,12 +83,8 @@ class _Upstream(ThreadingHTTPServer):
 @pytest.fixture
 def upstream() -> Iterator[ThreadingHTTPServer]:
     handler = type("Echo", (_Echo,), {"peers": []})
-    with _Upstream(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
+    with threaded_server.running(_Upstream(("127.0.0.1", 0), handler)) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def _never(request: Request) -> Fault:

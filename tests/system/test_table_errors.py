@@ -1,7 +1,6 @@
 """What the live Table service answered, as it was recorded, and what azguard makes of it."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -17,6 +16,7 @@ from azguard.requests.service_errors import translate
 from azguard.resources import access_policies
 from azguard.tables import entities, tables
 from azguard.wire.client import Limits
+from tests.support import threaded_server
 from tests.support.recorded import read
 
 Answering = Callable[[str, int, str], Target]
@@ -48,17 +48,13 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def answering() -> Iterator[Answering]:
     """Return what makes a resource of which every request gets one answer, over HTTP."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    with threaded_server.running(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
 
         def answer(address: str, status: int, body: str) -> Target:
             Handler.answer = (status, body)
             return Target(emulator({"table": server.server_address[1]}), parse(address).address)
 
         yield answer
-        server.shutdown()
-        thread.join()
 
 
 def recorded(name: str, method: str, status: int) -> str:

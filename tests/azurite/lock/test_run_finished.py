@@ -1,7 +1,6 @@
 """``lock break --if-run-finished``: a CI service that is asked over the network, and the very lease that is broken."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
+from tests.support import threaded_server
 from tests.support.cli_world import CliWorld
 
 A = "aaaaaaaa-0000-4000-8000-000000000000"
@@ -44,16 +44,9 @@ def running() -> Iterator[CiService]:
         def log_message(self, *_words: object) -> None:
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    service.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with threaded_server.running(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        service.url = f"http://127.0.0.1:{server.server_address[1]}"
         yield service
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture
