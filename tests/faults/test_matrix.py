@@ -6,7 +6,7 @@ own, where signals, exit and start-up are the real ones; the other rows differ f
 way inside. All cells of a row are one test, which names those that are wrong.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -32,8 +32,6 @@ _FIRST_OF_GROUP = {(row.command.split()[0], row.service): row.name for row in re
 # The same for each request that is spoilt.
 _FIRST_OF_KIND = {(row.command.split()[0], row.service, row.spoilt): row.name for row in reversed(ROWS)}.values()
 _OWN_PROCESS = {(row.command.startswith("safe-update"), row.service): row.name for row in reversed(ROWS)}.values()
-# What every row is tried with: the answer is lost, and the request arrives late.
-_USUAL = (Column.DROP, Column.ZOMBIE_THEN)
 # Whether a message is still hidden. What else judges a time is in ``tests.faults.ages``.
 _JUDGES_A_TIME = ("message update", "message delete", "queue move")
 # What the commands import only when they run.
@@ -58,6 +56,11 @@ class Cell:
     rival: Rival | None = None
     every: bool = False
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing else writes, and one request alone is spoilt."""
+        return self.rival is None and not self.every
+
     def __str__(self) -> str:
         words = [self.row, self.column.value]
         return " x ".join([*words, *([self.rival.value] if self.rival else []), *(["every"] if self.every else [])])
@@ -73,16 +76,19 @@ def _is_played(row: Row, column: Column) -> bool:
     return row.name in _FIRST_OF_GROUP or expected is None or row.says(column).code != expected.code
 
 
-def _is_usual(cell: Cell) -> bool:
-    """Return whether a cell is played by default: it differs from the others of its row and of its group."""
-    return cell.row in _FIRST_OF_GROUP or cell.column in _USUAL or cell.says != DONE
+def _choose(cells: Sequence[Cell]) -> list[Cell]:
+    """Return what is played by default: all of the first row of a group, each lost answer, and a fifth of the rest."""
+    always = [cell for cell in cells if cell.row in _FIRST_OF_GROUP or (cell.column is Column.DROP and cell.is_alone)]
+    others = [cell for cell in cells if cell not in always]
+    return [*always, *thorough.share(others, 0)]
 
 
-EVERY = [Cell(row.name, column, row.says(column)) for row in ROWS for column in Column if _is_played(row, column)]
-ALONE = EVERY if thorough.is_on() else [cell for cell in EVERY if _is_usual(cell)]
-CONTESTED = [Cell(each.row, each.column, each.says, each.rival) for each in CONTESTS]
-HOPELESS = [Cell(each.row, each.column, each.says, every=True) for each in OUTAGES]
-CELLS = (*ALONE, *CONTESTED, *HOPELESS)
+EVERY = (
+    *(Cell(row.name, column, row.says(column)) for row in ROWS for column in Column if _is_played(row, column)),
+    *(Cell(each.row, each.column, each.says, each.rival) for each in CONTESTS),
+    *(Cell(each.row, each.column, each.says, every=True) for each in OUTAGES),
+)
+CELLS = EVERY if thorough.is_on() else _choose(EVERY)
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +115,7 @@ def stories(
 
 
 def _play(root: Path, ports: Mapping[str, int], cell: Cell) -> Story:
-    alone = cell.rival is None and not cell.every
-    process = cell.row in _OWN_PROCESS and cell.column is Column.DROP and alone
+    process = cell.row in _OWN_PROCESS and cell.column is Column.DROP and cell.is_alone
     return play(root, ports, _BY_NAME[cell.row], cell.column, cell.rival, cell.every, process)
 
 
@@ -122,7 +127,7 @@ def test_what_is_said_is_true(stories: Mapping[Cell, "Future[Story]"], row: str)
 
 
 def test_every_unknown_has_its_reason() -> None:
-    assert [str(cell) for cell in CELLS if (cell.says.code == 74) != bool(cell.says.why)] == []
+    assert [str(cell) for cell in EVERY if (cell.says.code == 74) != bool(cell.says.why)] == []
 
 
 def _judge(story: "Future[Story]", cell: Cell) -> str | None:
@@ -141,8 +146,7 @@ def _find_lie(story: Story, cell: Cell) -> str | None:
         return "\n".join((found, story.ran.err, *story.log))
     if story.broken:
         return "\n".join(story.broken)
-    is_alone = cell.rival is None and not cell.every
-    return _find_wrong_etag(story, cell) or (_find_wrong_end(story, cell) if is_alone else None)
+    return _find_wrong_etag(story, cell) or (_find_wrong_end(story, cell) if cell.is_alone else None)
 
 
 def _find_wrong_etag(story: Story, cell: Cell) -> str | None:
