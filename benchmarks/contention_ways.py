@@ -80,7 +80,7 @@ class Line:
             self.counts.leases += 1
         else:
             self.counts.writes += 1
-        time.sleep(self.latency)
+        time.sleep(self.latency)  # the latency that is measured
 
 
 class SlowTransport(RequestsTransport):  # type: ignore[misc]  # azure.core exports it lazily, without its type
@@ -163,7 +163,7 @@ def _az_loop(line: Line) -> None:
             each.close()
         if done:
             return
-        time.sleep(_SHELL_SLEEP_SECONDS)
+        time.sleep(_SHELL_SLEEP_SECONDS)  # what the shell script sleeps
 
 
 def _once(reader: "BlobClient", writer: "BlobClient") -> bool:

@@ -139,7 +139,7 @@ def _handed_over(
             # Who is through asks again, and is waiting again long before the next one is.
             while len(os.listdir(name)) <= count:
                 running = [each if each.poll() is None else _begun(command, environ) for each in running]
-                time.sleep(0.02)
+                time.sleep(0.02)  # a process tells its end by no event
         finally:
             _end(running)
         begun = sorted(each.stat().st_mtime for each in Path(name).iterdir())
@@ -170,7 +170,7 @@ def _waiting(
         try:
             time.sleep(5 + 2 * number)  # until they have started
             first, memory = _asked_by_waiters(between), _memory(running[0].pid)
-            time.sleep(seconds)
+            time.sleep(seconds)  # the time over which requests are counted
             asked, later = _asked_by_waiters(between) - first, _memory(running[0].pid)
             ticks = sum(_processor(pid) for pid in (running[0].pid, *_children(running[0].pid)))
         finally:
@@ -228,7 +228,7 @@ def _until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     while not condition():
         if time.monotonic() > until:
             raise SystemExit("it never happened")
-        time.sleep(0.02)
+        time.sleep(0.02)  # another process tells this by no event
 
 
 if __name__ == "__main__":

@@ -18,4 +18,4 @@ if __name__ == "__main__":
             if not permission.exists():
                 break
             beats.write(f"{time.monotonic()}\n")
-            time.sleep(BEAT_SECONDS)
+            time.sleep(BEAT_SECONDS)  # the work itself: a beat, again and again

@@ -160,7 +160,7 @@ def _measure_memory(messages: int, *, commands: bool) -> None:
         with _environ(text) as environ, subprocess.Popen(_azguard(JOBS) if commands else ours, env=environ) as worker:
             for step in range(1, _STEPS + 1):
                 while queue.deleted < messages * step // _STEPS and worker.poll() is None:
-                    time.sleep(0.02)
+                    time.sleep(0.02)  # the worker tells by no event how far it is
                 if worker.poll() is None:
                     _print(f"{queue.deleted:>7,} messages  {_find_resident(worker.pid):4} MiB")
         rate = queue.deleted / (time.monotonic() - began)

@@ -268,7 +268,7 @@ class FileContent(LeasedUpdate):
                     destination_lease_id=self._in_use(held),
                     source_lease_id=self.lease_id,
                 )
-            except Exception as error:
+            except Exception as error:  # the refusal of a rename says what an earlier one did
                 code = service_code(error)
                 if code == "ResourceNotFound" and not self._is_unchanged(state, deadline):
                     # An earlier copy of the request has renamed it, as far as is known here.

@@ -229,7 +229,7 @@ def kill_group(group: int, seconds: float) -> None:
     signal_group(group, signal.SIGKILL)
     until = time.monotonic() + seconds
     while is_group_alive(group) and time.monotonic() < until:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_LOOK_SECONDS)  # the system tells the end of a group by no signal
 
 
 def is_group_alive(group: int) -> bool:

@@ -103,7 +103,7 @@ class FilterTree:
         # A real clock: these are real processes. What the system does not let us kill, such as a set-user-id
         # command, is not waited for longer; its pipes are closed by now.
         while self._is_there(all_of_it=all_of_it) and time.monotonic() < until:
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)  # the system tells the end of a group by no signal
 
     def _is_there(self, *, all_of_it: bool) -> bool:
         if self.process is None:

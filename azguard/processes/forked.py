@@ -123,7 +123,7 @@ class Forked:
             if time.monotonic() > until:
                 return False
             self.resume()
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)  # a lost child is told by no signal
         return True
 
 

@@ -201,7 +201,7 @@ class Guardian:
         tree.terminate(drop_other_locks(self._offspring()))
         kill_at = min(times.read_boot_clock() + self._grace, self._ends - MARGIN_SECONDS)
         while self._offspring() and times.read_boot_clock() < kill_at:
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)  # the system tells the end of another's child by no signal
 
     def _kill_all(self) -> list[Process]:
         """Kill the guardian and every process of the command; return the processes that could not be killed."""

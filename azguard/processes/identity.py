@@ -170,7 +170,7 @@ def end(pid: int, birth: str, grace_seconds: float, send: Callable[[int, signal.
 def _await_end(pid: int, birth: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while find_birth(pid) == birth and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS)
+        time.sleep(_POLL_SECONDS)  # the system tells the end of another's child by no signal
 
 
 def _read_stat(pid: str, proc: Path) -> tuple[bytes, list[bytes]] | None:
@@ -232,7 +232,7 @@ def _make_room(read: Callable[[], T]) -> T:
                 if not _is_out_of_files(error):
                     raise
             if not _close_reserve():
-                time.sleep(_PAUSE_SECONDS)
+                time.sleep(_PAUSE_SECONDS)  # until another thread has closed a file
         return read()
     finally:
         if is_kept:

@@ -109,4 +109,4 @@ def _lock_within(descriptor: int, seconds: float) -> None:
     while not try_lock(descriptor):
         if time.monotonic() > deadline:
             raise TimeoutError(f"another process kept it locked for {seconds:g} seconds")
-        time.sleep(_POLL_SECONDS)
+        time.sleep(_POLL_SECONDS)  # a wait for the lock itself could not end in time

@@ -139,7 +139,7 @@ class Stops:
             for _ in range(_STOPPING_TICKS):
                 if self._continued:
                     break
-                time.sleep(_TICK_SECONDS)
+                time.sleep(_TICK_SECONDS)  # the other thread tells by no event
         return self._continued
 
     def _note(self, number: int, frame: FrameType | None) -> None:

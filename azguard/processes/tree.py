@@ -138,7 +138,7 @@ def kill(find: Callable[[], Collection[Process]], seconds: float) -> list[Proces
             return found
         send(found, signal.SIGKILL)
         if found:
-            time.sleep(_ROUND_SECONDS)
+            time.sleep(_ROUND_SECONDS)  # a new round finds what was started meanwhile
 
 
 def rename(name: str) -> None:

@@ -253,7 +253,7 @@ def _clear(queue: Target, deadline: Deadline) -> None:
     while True:
         try:
             call(QUEUE_CLEAR_MESSAGES, queue, write_timeouts(deadline))
-        except Exception as error:
+        except Exception as error:  # any error but one ends it
             is_begun = isinstance(error, ServiceRefusal) and service_code(error) == "OperationTimedOut"
             if is_begun and not deadline.passed:
                 begun = error

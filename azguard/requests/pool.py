@@ -309,7 +309,7 @@ class _Supply:
 
     def _wait_for_reader(self) -> None:
         while self._tally.lags and not self._tally.is_closed:
-            time.sleep(_READER_PAUSE_SECONDS)
+            time.sleep(_READER_PAUSE_SECONDS)  # the threads that work tell by no event how far they are
 
     def _add_thread(self) -> None:
         thread = threading.Thread(target=self.work, name=f"job_{len(self.threads)}")

@@ -178,7 +178,7 @@ class _Transaction:
     def _send(self) -> list[str | None]:
         try:
             answers = wire_transactions.send(self._table, self._parts, write_timeouts(self._deadline))
-        except Exception as error:
+        except Exception as error:  # it is raised again
             self._error = error
             raise
         changed = [item.write.verb is not Verb.DELETE for item in self._items]

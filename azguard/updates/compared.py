@@ -79,7 +79,7 @@ class SingleWrite:
         self._may_arrive = True
         try:
             committed = call()
-        except Exception as error:
+        except Exception as error:  # it is raised again
             self._may_arrive = outcome_of(error) is CallOutcome.IN_DOUBT
             raise
         self._may_arrive = False

@@ -73,7 +73,7 @@ class BlobService:
         """Return the service after a program that is not azguard wrote a blob."""
         before = self.blobs.get(path)
         etag = name_version(before.etag if before else self.gone.get(path), sorted(changes))
-        made = replace(before or Blob(etag, now), etag=etag, written=now, **changes)  # type: ignore[arg-type]
+        made = replace(before or Blob(etag, now), etag=etag, written=now, **changes)  # type: ignore[arg-type]  # the names are those of the fields
         return replace(self, blobs={**self.blobs, path: made})
 
     def delete(self, path: str) -> "BlobService":

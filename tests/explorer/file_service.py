@@ -78,7 +78,7 @@ class FileService:
         """Return the service after a program that is not azguard wrote a file."""
         before = self.files.get(path)
         etag = name_version(before.etag if before else self.gone.get(path), sorted(changes))
-        made = replace(before or File(etag, now), etag=etag, written=now, **changes)  # type: ignore[arg-type]
+        made = replace(before or File(etag, now), etag=etag, written=now, **changes)  # type: ignore[arg-type]  # the names are those of the fields
         return self._with(path, made)
 
     def delete(self, path: str) -> "FileService":

@@ -38,7 +38,7 @@ class Cell:
 
     def judge_at(self, moment: float) -> Ran:
         """Run the command, not before that moment."""
-        time.sleep(max(0.0, moment - time.monotonic()))
+        time.sleep(max(0.0, moment - time.monotonic()))  # the age that is judged is of the service's clock
         words = self.judge.fill(self.age.command)
         if self.age.keeps is None:
             return self.judge.cli.fork(*words)
@@ -46,7 +46,7 @@ class Cell:
         running = self.judge.cli.begin_fork(*words)
         while running.poll() is None:
             self.age.keeps(self.holder.direct, self.holder.at)
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)  # the age that is judged is of the service's clock
         out, err = running.communicate(b"", 10)
         return Ran(running.wait(), out, err.decode())
 

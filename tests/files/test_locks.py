@@ -36,7 +36,7 @@ def wait_until(is_true: object, seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while not is_true():
         assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.05)
+        time.sleep(0.05)  # another process makes it so
 
 
 def lives(pid: int) -> bool:

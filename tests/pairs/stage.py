@@ -125,7 +125,7 @@ class Stage:
         self.cli.call("lock", "release", scope=_SCOPE)
         until = time.monotonic() + _LONGEST_END_SECONDS
         while any(pid and _is_running(pid) for pid in pids) and time.monotonic() < until:
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)  # the system tells the end of another's child by no signal
 
     def reset(self, changed: Iterable[str] = ()) -> None:
         """Make all as it is to be when a line is typed; ``changed`` is what the lines before have changed."""

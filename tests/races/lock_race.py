@@ -206,7 +206,7 @@ def _left_running(inside: Path) -> list[str]:
     while left := [link for link in inside.iterdir() if lock_section.alive(str(link))]:
         if time.monotonic() > until:
             break
-        time.sleep(_WATCH_SECONDS)
+        time.sleep(_WATCH_SECONDS)  # the runs tell by no event that they have ended
     for link in left:
         for pid in lock_section.alive(str(link)):
             os.kill(pid, signal.SIGKILL)

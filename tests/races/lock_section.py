@@ -33,7 +33,7 @@ def main(folder: str, run: str, slots: int, seconds: float, manners: list[str]) 
     say = _log(os.path.join(folder, "log"))
     _look(inside, run, slots, say)
     say(f"enter {run} {os.environ['AZGUARD_LOCK']} {os.environ['AZGUARD_FENCE']}")
-    time.sleep(seconds)
+    time.sleep(seconds)  # the work in the section
     _look(inside, run, slots, say)
     if child:
         os.kill(child, 9)
@@ -68,7 +68,7 @@ def _child() -> int:
         import signal
 
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        time.sleep(_FOREVER_SECONDS)
+        time.sleep(_FOREVER_SECONDS)  # it is killed
         os._exit(0)
     return pid
 

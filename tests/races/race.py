@@ -94,7 +94,7 @@ def run(
                 while time.monotonic() - began < seconds and weather.writes_sent < MOST_WRITES:
                     if _is_enough(settings, weather, trouble, foreigner):
                         break
-                    time.sleep(_TICK_SECONDS)
+                    time.sleep(_TICK_SECONDS)  # the processes tell by no event that they have ended
                     watch(_progress(board, weather, trouble))
             lasted = time.monotonic() - began
             # Zombies: whatever is still held arrives now, when all callers have long been told.

@@ -271,4 +271,4 @@ def _await_lines(made: Race, count: float = math.inf) -> None:
             assert time.monotonic() < end, (made.lines()[-20:], made.rows())
             if in_poison:
                 assert made.cli.call("queue", "move", f"{made.queue}-poison", "-o", "json").code == 0
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_LOOK_SECONDS)  # the workers tell by no event that they have ended

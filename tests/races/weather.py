@@ -87,7 +87,7 @@ class Weather:
         while self._pending:
             if time.monotonic() > until:
                 return False
-            time.sleep(0.05)
+            time.sleep(0.05)  # another process makes it so
         return True
 
     @property

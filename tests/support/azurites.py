@@ -62,7 +62,7 @@ def _start(folder: Path) -> tuple[socket.socket, dict[str, int]]:
     until = time.monotonic() + _LONGEST_START_SECONDS
     while (found := _ask(path)) is None:
         assert time.monotonic() < until, (folder / "log").read_text()
-        time.sleep(0.02)
+        time.sleep(0.02)  # Azurite tells by no event that it listens
     return found
 
 

@@ -40,7 +40,7 @@ def cases(
         parameters = signature.parameters
         kept = [each for name, each in parameters.items() if name not in {*wanted, "subtests"}]
         added = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
-        try_all.__signature__ = signature.replace(parameters=[*kept, added])  # type: ignore[attr-defined]
+        try_all.__signature__ = signature.replace(parameters=[*kept, added])  # type: ignore[attr-defined]  # pytest reads it, and typeshed knows no such field
         return try_all
 
     return wrap

@@ -126,7 +126,7 @@ def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.02)
+        time.sleep(0.02)  # another process makes it so
 
 
 def installation(command: Sequence[str]) -> Path:

@@ -105,7 +105,7 @@ def _await_server() -> str:
     until = time.monotonic() + _LONGEST_START_SECONDS
     while not os.path.exists(path):
         assert time.monotonic() < until, "the server of forks did not start"
-        time.sleep(0.01)
+        time.sleep(0.01)  # the server of forks tells by no event that it listens
     return path
 
 

@@ -47,7 +47,7 @@ def live(beats: Path, end: Path) -> int:
     while time.monotonic() < until:
         if os.access(name, os.F_OK):
             return int(end.read_text())
-        time.sleep(_BEAT_SECONDS)
+        time.sleep(_BEAT_SECONDS)  # the work of the command: a beat, again and again
         os.pwrite(last, beat(), began)
     return 1
 

@@ -155,7 +155,7 @@ def test_a_redirected_source_is_not_followed_with_its_credential(files: FilesEmu
         def do_HEAD(self) -> None:
             asked.append(dict(self.headers))
             self.send_response(302)
-            self.send_header("Location", f"http://localhost:{self.server.server_port}/{ACCOUNT}/far/f")  # type: ignore[attr-defined]
+            self.send_header("Location", f"http://localhost:{self.server.server_port}/{ACCOUNT}/far/f")  # type: ignore[attr-defined]  # a server over TCP has a port
             self.end_headers()
 
         def log_message(self, *_: object) -> None:

@@ -54,7 +54,7 @@ class Writers:
         # One that is stopped may lose its ticket in the meantime.
         while not self.tickets() - before:
             assert time.monotonic() < until, "it never queued"
-            time.sleep(0.005)
+            time.sleep(0.005)  # another process makes it so
         return process
 
     def tickets(self) -> set[str]:

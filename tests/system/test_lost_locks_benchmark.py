@@ -62,7 +62,7 @@ def test_work_writes_the_clock_until_its_permission_is_gone(tmp_path: Path) -> N
     try:
         while not (beats.exists() and beats.read_text(encoding="ascii").count("\n") >= 2):
             assert time.monotonic() < began + 30
-            time.sleep(0.01)
+            time.sleep(0.01)  # another process makes it so
         permission.unlink()
         assert work.wait(timeout=30) == 0
     finally:

@@ -41,7 +41,7 @@ read = tree.find
 def kill(victim):
     os.kill(victim, signal.SIGKILL)
     while os.path.exists(f"/proc/{victim}"):
-        time.sleep(0.001)
+        time.sleep(0.001)  # the system tells the end of another's child by no signal
 
 def find(pid):
     victim = kills.pop(0)[1] if kills and kills[0][0] == pid else None
@@ -84,7 +84,7 @@ def list_and_end(path):
     if path == f"/proc/{child}/task" and not ended:
         os.write(end, b".")
         while os.path.exists(f"{path}/{thread}"):
-            time.sleep(0.001)
+            time.sleep(0.001)  # the system tells the end of a thread by no signal
         ended.append(str(thread) in listed)
     return listed
 
@@ -148,7 +148,7 @@ folder = None if group is None else group.folder
 shell = f"for n in 1 2 3 4 5 6 7 8; do {sys.executable} -c '{chain}' & done; wait"
 join = None if group is None else group.join
 running = CommandTree(subprocess.Popen(["sh", "-c", shell], process_group=0, preexec_fn=join).pid, group)
-time.sleep(1)
+time.sleep(1)  # until the chains have begun
 until = time.monotonic() + 2
 while not running.is_gone() and time.monotonic() < until:
     running.kill()

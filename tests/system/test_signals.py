@@ -89,7 +89,7 @@ try:
     sys.path.insert(0, "")
     import whole
     print(whole.end)
-    time.sleep(60)
+    time.sleep(60)  # a signal ends it
 except signals.EndedBySignal as ended:
     print(ended.status)
 """
@@ -106,7 +106,7 @@ class Bad:
 try:
     Bad()
     print("deleted")
-    time.sleep(60)
+    time.sleep(60)  # a signal ends it
 except signals.EndedBySignal as ended:
     print(ended.status)
 """
@@ -119,7 +119,7 @@ class Made:
     def __init__(self):
         self.is_half_made = True
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(60)
+        time.sleep(60)  # a signal ends it
         self.file = None
 
     def __del__(self):
@@ -144,7 +144,7 @@ def test_a_signal_after_the_end_is_known_hastens_it_and_changes_nothing(offline:
     code = """
 signals.hasten(42)
 os.kill(os.getpid(), signal.SIGTERM)
-time.sleep(60)
+time.sleep(60)  # a signal ends it
 """
     whole = f"import os, signal, time\nfrom azguard.cli import signals\nsignals.end_in_order()\n{code}"
     ran = subprocess.run([sys.executable, "-c", whole], capture_output=True, env=offline.environ(), timeout=60)
@@ -163,7 +163,7 @@ def struck(*words, told=errors.report):
 
 errors.report = struck
 app.run(["blob", "show"])
-time.sleep(60)
+time.sleep(60)  # a signal ends it
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, env=offline.environ(), timeout=60)
     assert (ran.returncode, b"Traceback" in ran.stderr) == (2, False), ran.stderr

@@ -95,13 +95,13 @@ class Stage:
     def target(self, cell: Cell) -> Target:
         """Return the cell's resource; what is to be expired is waited for."""
         if cell.state == "expired":
-            time.sleep(max(0.0, self._expired - time.monotonic()))
+            time.sleep(max(0.0, self._expired - time.monotonic()))  # the service's clock alone ends a lease
             return self._targets[cell]
         return self._made(cell)
 
     def written_since(self) -> Target:
         """Return a blob whose lease has expired, and which was written after that."""
-        time.sleep(max(0.0, self._expired - time.monotonic()))
+        time.sleep(max(0.0, self._expired - time.monotonic()))  # the service's clock alone ends a lease
         sdk_clients.blob(self.account, self._written.address).upload_blob(b"y", overwrite=True)
         return self._written
 

@@ -130,7 +130,7 @@ def test_a_process_that_forks_all_the_time_is_caught(world: Locks) -> None:
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "for _ in range(20_000):\n"
         f"    os.close(os.open({str(begun)!r}, os.O_CREAT))\n"
-        "    time.sleep(0.002)\n"
+        "    time.sleep(0.002)\n"  # a script: between two forks
         "    if os.fork():\n"
         "        os._exit(0)\n"
         "    os.setsid()\n"
@@ -262,7 +262,7 @@ pid = int(open(f"/proc/self/task/{os.getpid()}/children").read())
 Forked.resume = lambda self: None
 guardian.start(sys.argv[3:], dict(os.environ), ends=float("inf"), grace=float(sys.argv[2]), on_lost="term")
 while not os.path.exists(os.environ["BEATS"]):
-    time.sleep(0.02)
+    time.sleep(0.02)  # another process makes the file
 os.kill(pid, signal.SIGSTOP)
 if sys.argv[1] == "lost":
     guardian.lost()

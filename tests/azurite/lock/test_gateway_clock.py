@@ -77,7 +77,7 @@ def test_a_lock_that_was_just_taken_is_neither_stale_nor_old(world: Locks, gatew
     listed = gateway.cli.call("lock", "list", world.container, "--older-than", "30m")
     broken = gateway.cli.call("lock", "break", lock, "--if-older-than", "30m")
     assert (listed.json, broken.code, "which is not long enough" in broken.err) == ([], 42, True)
-    time.sleep(2)
+    time.sleep(2)  # the age that is judged is of the service's clock
     listed = gateway.cli.call("lock", "list", world.container, "--older-than", "1s", "--query", "[].address")
     # Nor is one that is old enough young.
     broken = gateway.cli.call("lock", "break", lock, "--if-older-than", "1s", "--lease-break-period", "0")
@@ -109,7 +109,7 @@ def look_once(world: Locks, gateway: Locks, silent: float) -> tuple[int, list[st
     lock = world.new()
     world.blob(lock).upload_blob(b"")
     world.blob(f"{lock}!0000000003").upload_blob(b"", metadata={TICKET: "another"})
-    time.sleep(silent)
+    time.sleep(silent)  # a silence is judged by the service's clock
     code = gateway.run(lock, "--no-wait", "--", "true").code
     left = world.cli.call("blob", "list", world.container, "--prefix", f"{lock.rpartition('/')[2]}!0").json
     return code, [each["name"].rpartition("!")[2] for each in left]

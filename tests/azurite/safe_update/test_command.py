@@ -249,7 +249,7 @@ def test_a_guard_lease_is_released(cli: CliWorld, address: str) -> None:
 
 def test_ctrl_c_in_the_command_writes_nothing_and_ends_with_130(cli: CliWorld, address: str) -> None:
     begun = cli.root / "begun"
-    slow = f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
+    slow = f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"  # it is ended meanwhile
     process = cli.begin_fork("safe-update", address, "--", PYTHON, "-c", slow)
     _until(begun.exists)
     process.send_signal(signal.SIGINT)
@@ -325,4 +325,4 @@ def _until(condition: Callable[[], object]) -> None:
     deadline = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.02)
+        time.sleep(0.02)  # another process makes it happen

@@ -74,6 +74,6 @@ def test_it_is_drawn_where_it_is_wanted_and_gone_at_the_end(monkeypatch: pytest.
     with TreeProgress("blob put", "blob:site/v1/", headway, [4, 6], enabled=enabled):
         deadline = time.monotonic() + (30 if enabled else 0.05)
         while "0 of 2 files" not in stderr.getvalue() and time.monotonic() < deadline:
-            time.sleep(0.001)
+            time.sleep(0.001)  # another thread writes it
     shown = stderr.getvalue()
     assert ("0 of 2 files" in shown, shown.endswith(ERASE)) == (enabled, enabled)

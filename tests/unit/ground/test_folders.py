@@ -55,7 +55,7 @@ def test_what_is_a_link_or_open_to_others_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name).chmod(mode)
     names = ("real", "link", "group", "all", "mine", "missing", "log/x")
-    reasons = {name: _reason(lambda name=name: check_own(tmp_path / name)) for name in names}  # type: ignore[misc]
+    reasons = {name: _reason(lambda name=name: check_own(tmp_path / name)) for name in names}  # type: ignore[misc]  # bound now
     reasons["log"] = _reason(lambda: open_private(tmp_path / "log"))
     assert {name: reason for name, reason in reasons.items() if reason} == {
         "link": "own_is_link",
