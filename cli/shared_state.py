@@ -19,7 +19,7 @@ class SharedState:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def keep(self, made_of: tuple[object, ...], make: Callable[[], T]) -> T:
-        """Return what is made of these; the first call makes it."""
+        """Return the thing of this key; the first call makes it."""
         with self._lock:
             if made_of not in self._kept:
                 self._kept[made_of] = make()

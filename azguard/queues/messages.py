@@ -215,7 +215,7 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
     try:
         attempts = _settle(request, receipt, deadline).attempts
     except Changed as error:
-        # A copy of the request may have been first. Nobody else could delete it while it is hidden.
+        # A copy of the request may have been first. While it is hidden, no other reader can delete it.
         if _judge_delete(error, answers.refused_at, hidden_until) is not Verdict.COMMITTED:
             raise
         commits.announce()

@@ -104,7 +104,7 @@ def parse_moment(text: str) -> datetime:
 
 
 def read_flag(text: str) -> bool:
-    """Return what a flag says."""
+    """Return the value of a flag."""
     return text.lower() == "true"
 
 

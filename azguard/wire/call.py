@@ -121,7 +121,7 @@ def _exchange(
 
 
 def _speak_of_files(target: Target, operation: Operation) -> dict[str, str]:
-    """Return what the service of files is told beyond others: how names are meant, and by which right of a login."""
+    """Return the headers for the service of files alone: how names are read, and by which right of a login."""
     if target.kind.service != "file":
         return {}
     # The service drops a dot at the end of a name, and so takes the name for another one, unless it is told.

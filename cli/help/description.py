@@ -216,7 +216,7 @@ def _find_schema(name: str) -> dict[str, Any] | None:
 
 
 def _find_reason(name: str) -> str | None:
-    """Return what a command prints instead of data; None if it shows data."""
+    """Return the kind of output of a command that shows no data; None if it shows data."""
     found = _load()["commands"][name]
     return found if isinstance(found, str) else None
 

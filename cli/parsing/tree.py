@@ -31,12 +31,12 @@ class TreeNode:
         raise NotImplementedError
 
     def explain(self, row: Row) -> str:
-        """Return what one of its options is for, and what it goes with."""
+        """Return the help of one of its options, and with which others it goes."""
         return row.explain("")
 
     @property
     def summary(self) -> str:
-        """Return what it is for: the first sentence of its help."""
+        """Return the first sentence of its help."""
         first = " ".join(self.help.strip().split("\n\n")[0].split())
         return f"{first.partition('. ')[0].removesuffix('.')}."
 
@@ -84,7 +84,7 @@ class Command(TreeNode):
         return tuple(row for row in rows if row.name not in own)
 
     def explain(self, row: Row) -> str:
-        """Return what one of its options is for, and what it goes with."""
+        """Return the help of one of its options, and with which others it goes."""
         names = row.flags or (row.place_name,)
         conditions = [each.flags[0] for each in self.shared if each.panel == CONDITIONS and not each.is_hidden]
         return row.explain(describe(self.rules, (*names, row.off), conditions))
@@ -141,7 +141,7 @@ class Group(TreeNode):
         return (*((_VERSION,) if self.name == ROOT else ()), *common.ACCOUNT_ROWS, _TIMEOUT, *common.GENERAL_ROWS)
 
     def summarize(self, name: str) -> str:
-        """Return what a command or group in it is for; of a noun, nothing is imported for that."""
+        """Return the summary of a command or group in it; for a noun, nothing is imported."""
         if self.name == ROOT:
             return COMMANDS[name].summary
         found = self.get(name)

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def last_frame(shown: str) -> str:
-    """Return what is left on the terminal at the end, up to the notes."""
+    """Return the lines that stay on the terminal at the end, up to the notes."""
     text = _CURSOR.sub("", _REDRAWN.sub("", shown.replace("\r\n", "\n")))
     return text.partition(_NOTES)[0]
 

@@ -53,7 +53,7 @@ function inMarkdown(text) {
   return bare.replace(/[&<>"'`*_~[\]()|\\!#@:]/g, (found) => `&#${found.charCodeAt(0)};`);
 }
 
-// Write one line of the job's summary: its words are ours, `values` may be anybody's.
+// Write one line of the job's summary: its words are ours, `values` may come from others.
 function summarize(words, ...values) {
   const file = process.env.GITHUB_STEP_SUMMARY;
   if (!file) return;
