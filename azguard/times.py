@@ -1,4 +1,4 @@
-"""Durations, times and sizes as people write them; and the clock that lease terms are counted on."""
+"""Durations, times, sizes and numbers of things as people write them; and the clock that lease terms are counted on."""
 
 import re
 import time
@@ -9,6 +9,8 @@ from azguard.errors import UsageError
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPOKEN = ("d", "h", "m", "s")
+# The others have an s.
+_PLURALS = {"entity": "entities", "is": "are", "was": "were", "stays": "stay", "waits": "wait"}
 # No clock, and no wait, goes much beyond.
 _MOST_YEARS = 100
 _MOST_SECONDS = _MOST_YEARS * 365 * 86400
@@ -83,6 +85,14 @@ def span(seconds: float) -> str:
         count, left = divmod(left, int(_UNIT_SECONDS[unit]))
         text += f"{count}{unit}" if count else ""
     return text or "0s"
+
+
+def say_count(number: int, noun: str, verb: str = "") -> str:
+    """Return a number of things, such as ``1,024 bytes``; ``verb``, such as ``is``, follows in the same number."""
+    words = [noun, verb] if verb else [noun]
+    if number != 1:
+        words = [_PLURALS.get(word, f"{word}s") for word in words]
+    return f"{number:,} {' '.join(words)}"
 
 
 def http_date(moment: datetime) -> str:

@@ -10,7 +10,6 @@ from azguard.cli.input import streams
 from azguard.cli.options import common
 from azguard.cli.options.types import choice, whole
 from azguard.cli.output.results import Output
-from azguard.cli.output.terminal import count
 from azguard.cli.output.trees import Lines
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
@@ -18,6 +17,7 @@ from azguard.cli.rules.engine import checked
 from azguard.errors import Partial, UsageError
 from azguard.requests import pool
 from azguard.requests.pool import Done
+from azguard.times import say_count
 
 if TYPE_CHECKING:
     from azguard.cli.in_process import LineWork
@@ -148,17 +148,19 @@ class _Results(Lines):
     def tell_checks(self, total: int) -> None:
         """Tell how many lines can be run, and refuse the batch if one cannot."""
         if self._wrong_lines:
-            raise UsageError(f"{self._wrong_lines:,} of {count(total, 'line')} cannot be run; nothing was sent")
-        self._out.info(f"{count(total, 'line')} can be run; nothing was sent")
+            raise UsageError(f"{self._wrong_lines:,} of {say_count(total, 'line')} cannot be run; nothing was sent")
+        self._out.info(f"{say_count(total, 'line')} can be run; nothing was sent")
         self.finish()
 
     def tell(self, ended: "PoolEnd", total: int) -> None:
         """Tell how many lines ended in which way; raise what interrupted them, or that a line failed."""
         counts = {**ended.counts, "not begun": total - ended.counts.total()}
         told = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(counts.items()) if number)
-        self._out.info(f"{count(total, 'line')}: {told or 'nothing to do'}")
+        self._out.info(f"{say_count(total, 'line')}: {told or 'nothing to do'}")
         if ended.interruption is not None:
             raise ended.interruption
         if self._wrong_lines:
-            raise Partial(f"{self._wrong_lines:,} of {count(total, 'line')} failed", hint="each line above says why")
+            raise Partial(
+                f"{self._wrong_lines:,} of {say_count(total, 'line')} failed", hint="each line above says why"
+            )
         self.finish()

@@ -13,12 +13,11 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT
-from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import UsageError
-from azguard.times import span
+from azguard.times import say_count, span
 
 if TYPE_CHECKING:
     from azguard.cache import kept_files
@@ -223,7 +222,7 @@ def _confirm(env: Environment, chosen: list["KeptItem"]) -> None:
     _tell(env, unused, "to delete")
     if not streams.on_terminal():
         raise UsageError(
-            f"{terminal.count(len(unused), 'kept file')} would be deleted, and there is no terminal to ask on",
+            f"{say_count(len(unused), 'kept file')} would be deleted, and there is no terminal to ask on",
             hint="to delete them all the same: --yes",
         )
     streams.confirm("delete them?", "nothing was deleted or forgotten")

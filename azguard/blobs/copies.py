@@ -30,6 +30,7 @@ from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteReques
 from azguard.resources import copies, properties
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
 from azguard.resources.properties import has_metadata
+from azguard.times import say_count
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY
 from azguard.wire.rows import Condition
@@ -319,7 +320,7 @@ def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:
 def _to_gave_up(begun: BlobCopied, target: Target, found: Any) -> GaveUp:
     done, total = copies.read_progress(found.copy.progress)
     return GaveUp(
-        f"the copy to {target} is still pending, with {done:,} of {total or 0:,} bytes; it goes on",
+        f"the copy to {target} is still pending, with {done:,} of {say_count(total or 0, 'byte')}; it goes on",
         address=str(target.address),
         reason="copy_pending",
         values={"copy_id": begun.copy_id},

@@ -26,6 +26,7 @@ from azguard.guards.versions import BLOCK_BLOB
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.resources import properties
+from azguard.times import say_count
 from azguard.wire import xml
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -67,7 +68,7 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
         if error.expected_etag is None:
             return error.but(detail=(*error.detail, "there is nothing now"))
         return to_gone(target, error.expected_etag, error)
-    now = f"now: {current.size:,} bytes, written {current.last_modified:%Y-%m-%d %H:%M:%S} UTC"
+    now = f"now: {say_count(current.size, 'byte')}, written {current.last_modified:%Y-%m-%d %H:%M:%S} UTC"
     return error.but(current_etag=current.etag, lease_state=current.lease.state, detail=(*error.detail, now))
 
 
@@ -233,8 +234,8 @@ def explain_refusal(target: Target, conditions: Conditions, deadline: Deadline) 
 def to_gave_up(target: Target, refused: int) -> GaveUp:
     """Return the error of a write that named no version, and met another one at each of ``refused`` attempts."""
     return GaveUp(
-        f"{target} was written by others between each look at it and the request after it, {refused} times; "
-        "nothing was applied",
+        f"{target} was written by others between each look at it and the request after it, "
+        f"{say_count(refused, 'time')}; nothing was applied",
         address=str(target.address),
         reason="written_in_between",
     )
@@ -319,7 +320,7 @@ def explain_fence(error: AzguardError) -> AzguardError:
 def _build_gave_up(target: Target, refused: int) -> GaveUp:
     return GaveUp(
         f"{target} was written or deleted by others without a fence between each look at it and the write, "
-        f"{refused} times; nothing was applied",
+        f"{say_count(refused, 'time')}; nothing was applied",
         address=str(target.address),
         reason="written_without_fence",
     )

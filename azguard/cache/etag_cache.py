@@ -37,7 +37,7 @@ from azguard.cache.records import (
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.guards.versions import SeenVersion
 from azguard.naming import same_host
-from azguard.times import iso
+from azguard.times import iso, say_count
 
 # The empty copy: the version that the scope last read, into any file or none.
 _LAST = b""
@@ -289,7 +289,7 @@ class EtagCache:
             while batch := list(islice(waiting, _BATCH)):
                 loaded += self._database.write((sql.MERGE, batch))
                 if loaded and self._database.failure is not None and not self._database.is_in_memory:
-                    words = f"the ETag cache {self.path} took in {loaded} records, and not the rest"
+                    words = f"the ETag cache {self.path} took in {say_count(loaded, 'record')}, and not the rest"
                     raise ConfigError(words, reason="cache_unusable")
             return loaded
         finally:

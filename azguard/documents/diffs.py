@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from azguard.documents import controls, json_text
 from azguard.documents.json_text import NotJson
+from azguard.times import say_count
 
 _SPACE = " \t\r\n"
 _LAYOUT = json_text.Style(indent="  ")
@@ -52,7 +53,7 @@ def _binary(old: bytes, new: bytes) -> str:
     from hashlib import sha256
 
     before, after = (sha256(content).hexdigest()[:16] for content in (old, new))
-    return f"binary: {len(old)} -> {len(new)} bytes (sha256 {before}… -> {after}…)\n"
+    return f"binary: {len(old)} -> {say_count(len(new), 'byte')} (sha256 {before}… -> {after}…)\n"
 
 
 def _is_one_line_json(text: str) -> bool:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from azguard.documents.json_text import UnreadValue
 from azguard.errors import TransformFailed, UsageError
+from azguard.times import say_count
 
 _BRACKET = re.compile(r"\[(0|-?[1-9][0-9]{0,17}|-)\]")
 _POINTER_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
@@ -165,7 +166,7 @@ def _assign(container: object, path: Path, depth: int, value: object) -> None:
     elif isinstance(container, list) and step.index is not None:
         if not -len(container) <= step.index < len(container):
             raise TransformFailed(
-                f"{path}: {_show(path, depth)} has {len(container)} elements, there is no [{step.index}]",
+                f"{path}: {_show(path, depth)} has {say_count(len(container), 'element')}, there is no [{step.index}]",
                 reason="path_index_too_large",
             )
         container[step.index] = value

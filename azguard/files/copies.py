@@ -46,6 +46,7 @@ from azguard.requests.lineage import KEY
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies, properties
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
+from azguard.times import say_count
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES
@@ -344,7 +345,7 @@ def _await_end(begun: _Begun, source: _FileSource, tell: Callable[[int, int | No
     if found.copy.status != SUCCESS:
         raise _to_failure(given, found)
     if found.size != source.size:
-        raise made.build_failed(f"it has {found.size:,} bytes, and its source {source.size:,}")
+        raise made.build_failed(f"it has {say_count(found.size, 'byte')}, and its source {source.size:,}")
     made.size = made.length = found.size
     made.etag = quote_etag(found.etag)
 
@@ -376,8 +377,8 @@ def _to_failure(given: FileCopy, found: Any) -> AzguardError:
 
 def _to_gave_up(given: FileCopy, done: int, total: int | None) -> GaveUp:
     return GaveUp(
-        f"the copy to {given.target} took too long, with {done:,} of {total or 0:,} bytes; it was stopped, and nothing "
-        "was written",
+        f"the copy to {given.target} took too long, with {done:,} of {say_count(total or 0, 'byte')}; it was stopped, "
+        "and nothing was written",
         address=str(given.target.address),
         reason="file_copy_too_slow",
         facts={"copy_progress": f"{done}/{total or 0}"},

@@ -19,6 +19,7 @@ from azguard.requests.results import ContentWritten, Written
 from azguard.requests.sources import read_up_to
 from azguard.resources import properties
 from azguard.resources.downloads import DataRange, name_range, walk_ranges
+from azguard.times import say_count
 from azguard.wire.operations.shares import FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_SET_PROPERTIES
 
 # The most that one Put Range takes.
@@ -226,7 +227,7 @@ class _RangeRun:
         end = start + length
         if end > self.size:
             raise BadRequest(
-                f"{given.target} has {self.size:,} bytes, so that nothing can be written at byte {end - 1:,}",
+                f"{given.target} has {say_count(self.size, 'byte')}, so nothing can be written at byte {end - 1:,}",
                 str(given.target.address),
                 reason="range_behind_end",
                 values={"needed": end},

@@ -29,6 +29,7 @@ from azguard.requests import calls
 from azguard.requests.calls import read, walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
+from azguard.times import say_count
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_GET
 from azguard.wire.operations.containers import CONTAINER_LIST
@@ -107,7 +108,7 @@ class ListingTally:
         """
         if self.failed:
             raise Partial(
-                f"{len(self.failed)} of {self.containers} containers could not be listed",
+                f"{len(self.failed)} of {say_count(self.containers, 'container')} could not be listed",
                 address=address,
                 reason="some_containers_not_listed",
             )

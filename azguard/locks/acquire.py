@@ -29,7 +29,7 @@ from azguard.locks.waiter import QueuePlace
 from azguard.requests import trace
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
-from azguard.times import span
+from azguard.times import say_count, span
 from azguard.wire import throttling
 
 # A long wait is reported again after this time.
@@ -285,9 +285,9 @@ class WaitReporter:
         self._told_place = number
         return True
 
-    def note_readers(self, count: int) -> None:
+    def note_readers(self, number: int) -> None:
         """Take note that so many readers are still under the lock, which is held already."""
-        words = "one reader is" if count == 1 else f"{count} readers are"
+        words = "one reader is" if number == 1 else say_count(number, "reader", "is")
         line = f"{words} under {self._request.target}, and no new one comes in"
         if self._told != [line]:
             self._told = [line]

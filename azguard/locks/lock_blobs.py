@@ -20,6 +20,7 @@ from azguard.leases.owner_records import Moved, ProcessLeases, Version
 from azguard.leases.owners import FENCE, SEQUENCE, SHARED, SLOTS, HeldSequence, Owner
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
+from azguard.times import say_count
 from azguard.wire.client import Limits
 
 # How long one request may go unanswered: several fit into the shortest term.
@@ -195,7 +196,7 @@ def check_slots(target: Target, metadata: Mapping[str, str], count: int) -> None
         theirs = count if owners.read_number(metadata, FENCE) is None else 1
     if theirs != count:
         raise UsageError(
-            f"{target} is a lock of {theirs} {'slot' if theirs == 1 else 'slots'}, not of {count}",
+            f"{target} is a lock of {say_count(theirs, 'slot')}, not of {count}",
             address=str(target.address),
             values={"slots": theirs},
             reason="lock_slots_differ",

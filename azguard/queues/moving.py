@@ -254,7 +254,7 @@ class _Run:
         if self.first_error is not None and is_all:
             raise self.first_error
         message = (
-            f"{wrong} of {wrong + result.moved} messages of {self.move.source} were not simply moved: "
+            f"{wrong} of {say_count(wrong + result.moved, 'message')} of {self.move.source} not simply moved: "
             f"{result.failed} failed, {result.unknown} unknown, {result.duplicated} perhaps in both queues"
         )
         error = Partial(message, address=result.address, reason="some_moves_failed")

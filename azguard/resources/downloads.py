@@ -23,6 +23,7 @@ from azguard.requests.delivery import RANGE_BYTES, WHOLE, Piece, Ranges, Span
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown
 from azguard.resources import properties
+from azguard.times import say_count
 from azguard.wire import xml
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -155,7 +156,7 @@ class Download(ABC):
             if found.size == start:
                 return b"", found
             if found.size < start:
-                told = f"{self.target} has only {found.size} bytes"
+                told = f"{self.target} has only {say_count(found.size, 'byte')}"
                 raise BadRequest(told, str(self.target.address), reason="range_beyond_end")
 
     def _read_range(self, offset: int, length: int) -> bytes:

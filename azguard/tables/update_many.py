@@ -22,6 +22,7 @@ from azguard.tables import entities
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
 from azguard.tables.entities import Stored
 from azguard.tables.updates import LedgeredEntity, VersionedEntity, is_row
+from azguard.times import say_count
 from azguard.updates import update as updates
 from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, choose_op
@@ -102,10 +103,8 @@ class Summary:
         """
         wrong = self.failed + self.unknown
         if wrong:
-            raise Partial(
-                f"{wrong} of {self.matched} entities of {table}: {self.failed} not updated, {self.unknown} unknown",
-                address=self.address,
-            )
+            ends = f"{self.failed} not updated, {self.unknown} unknown"
+            raise Partial(f"{wrong} of {say_count(self.matched, 'entity')} of {table}: {ends}", address=self.address)
 
 
 @dataclass(frozen=True, kw_only=True)

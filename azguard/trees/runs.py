@@ -20,6 +20,7 @@ from azguard.requests import pool, results
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS, FAILED, UNKNOWN, Done, Job, StoppableClock, conclude
 from azguard.resources.tree_store import ListedItem
+from azguard.times import say_count
 
 CREATED = "created"
 REPLACED = "replaced"
@@ -162,7 +163,7 @@ class TreeSummary:
             return
         total = sum(self.outcomes.values())
         counts = [f"{self.outcomes[each]} {each}" for each in (FAILED, UNKNOWN, NOT_TRIED) if self.outcomes.get(each)]
-        message = f"{self.wrong} of {total} files of {self.address}: {', '.join(counts)}"
+        message = f"{self.wrong} of {say_count(total, 'file')} of {self.address}: {', '.join(counts)}"
         if NOT_TRIED in self.outcomes:
             raise Partial(
                 f"{message}, since the service did not answer any more",

@@ -8,6 +8,7 @@ from azguard.requests import commits, trace
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
+from azguard.times import say_count
 from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import (
@@ -115,7 +116,7 @@ class UpdateRun:
         longest = lineage.with_key(plan.op, plan.change.digest, self.tools.now(), most)
         fitting = longest.fit(self.resource.count_room(state, content))
         if len(fitting.keys) < len(longest.keys):
-            count = pluralize(len(fitting.keys), "key")
+            count = say_count(len(fitting.keys), "key")
             self.tools.warn(f"{self.resource.target} remembers the last {count} only: there is no room for more")
         return fitting
 
@@ -223,7 +224,7 @@ class UpdateRun:
 
     def _describe_end(self, outcome: str, etag: str | None) -> str:
         counts = (("attempt", self.attempts), ("conflict", self.conflicts), ("doubt", self.doubts))
-        shown = ", ".join(pluralize(count, what) for what, count in counts)
+        shown = ", ".join(say_count(count, what) for what, count in counts)
         return f"done: {outcome}{f' as {etag}' if etag and outcome == 'committed' else ''} ({shown})"
 
     def build_gave_up(self) -> AzguardError:
@@ -235,7 +236,7 @@ class UpdateRun:
                 return failure
         why = "was leased by another holder" if self.leased else "was still contended"
         return GaveUp(
-            f"{target} {why} after {pluralize(self.attempts, 'attempt')}; nothing was applied",
+            f"{target} {why} after {say_count(self.attempts, 'attempt')}; nothing was applied",
             address=str(target.address),
             reason="update_leased" if self.leased else "update_gave_up",
             facts={"outcome": "gave_up"},
@@ -260,11 +261,6 @@ class UpdateRun:
             "doubts": self.doubts,
             "base_etag": None if self.work is None else self.work.base.etag,
         }
-
-
-def pluralize(number: int, what: str) -> str:
-    """Return a number with its noun, such as ``1 attempt`` or ``2 attempts``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> None:

@@ -13,6 +13,7 @@ from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.requests.service_errors import is_conflict, is_lease_problem, is_perhaps_ours, translate
+from azguard.times import say_count
 from azguard.updates.doubt import PERHAPS_OURS, prove_by_lease, settle, supersede
 from azguard.updates.leases import GUARD_ANSWER_SECONDS, OthersLease, UpdateLease
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
@@ -24,7 +25,7 @@ from azguard.updates.resource import (
     check_change,
     find_applied,
 )
-from azguard.updates.run import UpdateRun, Work, check_fence, list_created_keys, pluralize, require_existing, transform
+from azguard.updates.run import UpdateRun, Work, check_fence, list_created_keys, require_existing, transform
 from azguard.wire import throttling
 
 # A conflict is retried within so many round trips, however often it happened, so that losers do not wait longest.
@@ -214,7 +215,7 @@ class Loop:
         lease_id = self.lease.in_use
         assert commit is not None
         run.guard = self._choose_guard(state)
-        what = "that it is done" if work.is_unchanged else pluralize(len(work.content), "byte")
+        what = "that it is done" if work.is_unchanged else say_count(len(work.content), "byte")
         run.tell(f"attempt {run.attempts + 1}: writing {what} over {state.label}")
         before = run.doubted
         run.note_sending(state)

@@ -19,7 +19,7 @@ from azguard.processes.command_place import CommandPlace
 from azguard.processes.signals import ENDING, handle_unless_ignored
 from azguard.queues.messages import MOST_MESSAGES
 from azguard.requests import trace
-from azguard.times import iso
+from azguard.times import iso, say_count
 from azguard.worker.handling import MessageHandling
 from azguard.worker.order import Bell, Crew, Inbox, QueueInbox, Taken, Workplace
 from azguard.worker.poisoned import PoisonReasons
@@ -148,9 +148,8 @@ class Breaker:
 
     def _explain_poison(self, reason: str) -> GaveUp:
         number, poison = self._poisoned_in_a_row, self._settings.poison.address.short
-        are = "1 message is" if number == 1 else f"{number} messages are"
         return GaveUp(
-            f"{_AT_FAULT[reason]}: {are} in {poison}, and none was done in between",
+            f"{_AT_FAULT[reason]}: {say_count(number, 'message', 'is')} in {poison}, and none was done in between",
             reason="messages_refused_in_a_row",
             values={"queue": self._settings.queue.address.short, "poison": poison},
         )

@@ -17,6 +17,7 @@ from azguard.cli.output.results import CHUNK
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import Rule, excludes
 from azguard.errors import AzguardError
+from azguard.times import say_count
 
 if TYPE_CHECKING:
     from azguard.leases.conventions import Holding
@@ -60,7 +61,7 @@ class HoldingsView:
         self.env.out.show_each(chain(first, found))
         self._tell_of_files(listing)
         if listing.tally.undated:
-            count = terminal.count(listing.tally.undated, "more lease")
+            count = say_count(listing.tally.undated, "more lease")
             self.env.out.info(f"{count}: since when is not known, so that they are not in the list")
         listing.tally.check(self._address)
 

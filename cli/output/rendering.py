@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from azguard.cli.output import terminal
 from azguard.columns import Column, Unit
 from azguard.documents import controls
-from azguard.times import span
+from azguard.times import say_count, span
 
 # So many fields of a result that names no columns fit most terminals.
 _MOST_FIELDS = 7
@@ -151,7 +151,7 @@ def _list(chunks: Iterator[list[dict[str, Any]]], layout: Layout, width: int) ->
         yield from table.lines_of(row)
     yield []
     if layout.is_verbatim and (left_out := len(_said(first, layout)) - len(keys)):
-        yield [StyledText(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", "dim")]
+        yield [StyledText(f"{say_count(left_out, 'more column')}: -o yaml shows all", "dim")]
 
 
 def _stack(row: dict[str, Any], keys: list[str], layout: Layout, width: int) -> list[Line]:
@@ -378,7 +378,7 @@ def _value(key: str, value: Any, layout: Layout) -> str:
 def _with_unit(key: str, value: Any, layout: Layout) -> str:
     """Return a value as a panel shows it, where no heading says what it counts."""
     if _unit(key, layout) is Unit.BYTES and isinstance(value, int):
-        return terminal.count(value, "byte")
+        return say_count(value, "byte")
     return _cell(key, value, layout)
 
 

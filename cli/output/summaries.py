@@ -8,7 +8,7 @@ from azguard import address as addresses
 from azguard.address import Kind
 from azguard.cli.output import terminal
 from azguard.errors import AzguardError
-from azguard.times import span
+from azguard.times import say_count, span
 
 _MARK = "✓ "
 # Of the lines behind the first.
@@ -153,7 +153,7 @@ def _size(result: Mapping[str, Any], before: int | None) -> str:
     count = result.get("content_length")
     if count is None:
         return ""
-    shown = terminal.count(count, "byte")
+    shown = say_count(count, "byte")
     return shown if before in (None, count) else f"{before:,} {_ARROW} {shown}"
 
 
@@ -165,7 +165,7 @@ def _visibility(result: Mapping[str, Any]) -> str:
 
 def _tries(result: Mapping[str, Any]) -> str:
     if conflicts := result.get("conflicts"):
-        return f"after {terminal.count(conflicts, 'conflict')}"
+        return f"after {say_count(conflicts, 'conflict')}"
     return f"after {result['attempts']} attempts" if result["attempts"] > 1 else ""
 
 
@@ -236,21 +236,21 @@ def _describe_many(result: Mapping[str, Any]) -> str:
 
 
 def _describe_forgotten(result: Mapping[str, Any]) -> str:
-    return f"{_MARK}forgot {terminal.count(result['forgotten'], 'version')}"
+    return f"{_MARK}forgot {say_count(result['forgotten'], 'version')}"
 
 
 def _describe_ended(result: Mapping[str, Any]) -> str:
     would, forgot, deleted = ("would ", "forget", "delete") if result["dry_run"] else ("", "forgot", "deleted")
     stay = "stays" if result["in_use"] == 1 else "stay"
-    parts = [f"{would}{forgot} {terminal.count(result['forgotten'], 'version')}"]
-    parts += [f"{deleted} {terminal.count(result['deleted'], 'kept item')}"] if result["deleted"] else []
+    parts = [f"{would}{forgot} {say_count(result['forgotten'], 'version')}"]
+    parts += [f"{deleted} {say_count(result['deleted'], 'kept item')}"] if result["deleted"] else []
     parts += [f"{result['in_use']:,} in use {stay}"] if result["in_use"] else []
     line = ", ".join(parts)
     return line if would else _MARK + line
 
 
 def _describe_imported(result: Mapping[str, Any]) -> str:
-    return f"{_MARK}imported {terminal.count(result['imported'], 'version')}"
+    return f"{_MARK}imported {say_count(result['imported'], 'version')}"
 
 
 def _describe_hold(result: Mapping[str, Any]) -> str:
@@ -298,7 +298,7 @@ def _describe_move(result: Mapping[str, Any]) -> str:
     details = {"perhaps in both queues": "duplicated", "failed": "failed", "unknown": "unknown"}
     others = [f"{result[field]:,} {words}" for words, field in details.items() if result[field]]
     destination = str(result["destination"]).partition(":")[2]
-    line = _join(f"moved {terminal.count(result['moved'], 'message')} to {destination}", *others)
+    line = _join(f"moved {say_count(result['moved'], 'message')} to {destination}", *others)
     return line if others else _MARK + line
 
 
@@ -307,7 +307,7 @@ def _describe_work(result: Mapping[str, Any]) -> str:
     named = ("done", "retried", "failed", "poisoned", "lost", "held", "duplicates", "released", "unsettled")
     outcomes = {**{name: name for name in named}, "duplicate_differs": "of a done key with another body"}
     counts = [f"{result[name]:,} {words}" for name, words in outcomes.items() if result[name]]
-    line = _join(f"handled {terminal.count(result['received'], 'message')} of {_name(result)}", *counts)
+    line = _join(f"handled {say_count(result['received'], 'message')} of {_name(result)}", *counts)
     return _MARK + line if result["received"] == result["done"] + result["duplicates"] else line
 
 
@@ -318,7 +318,7 @@ def _describe_closed(result: Mapping[str, Any]) -> str:
         which = "no handle" if result["handle_id"] is None else f"no handle {result['handle_id']}"
         return f"there is {which} open on {name}"
     closed = result["closed"]
-    line = f"closed {'the handles' if closed is None else terminal.count(closed, 'handle')} on {name}"
+    line = f"closed {'the handles' if closed is None else say_count(closed, 'handle')} on {name}"
     if result["failed"]:
         return f"{line}, and failed to close {result['failed']:,}"
     return _MARK + _join(line, _tries(result))

@@ -126,11 +126,6 @@ def pad(text: str, columns: int) -> str:
     return text + " " * (columns - measure(text))
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number of things, such as ``1,024 bytes``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def paint(text: str, style: str) -> str:
     """Return a text in a style, such as ``bold red``."""
     codes = ";".join(_CODES[word] for word in style.split())

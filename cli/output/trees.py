@@ -16,7 +16,7 @@ from azguard.cli.output.results import Output
 from azguard.cli.output.terminal import ERASE
 from azguard.errors import OutputFailed, Partial
 from azguard.requests.pool import Done
-from azguard.times import span
+from azguard.times import say_count, span
 
 if TYPE_CHECKING:
     from azguard.cli.context import Environment
@@ -274,7 +274,7 @@ def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, 
         noun, verb = command.split()
         way_out = "here: --overwrite takes theirs" if verb == "get" else f"is read with azguard {noun} get --recursive"
         raise Partial(
-            f"{terminal.count(refused, 'file')} of {address} would be refused",
+            f"{say_count(refused, 'file')} of {address} would be refused",
             address=address,
             hint=f"each line says why; what changed {way_out}",
         )
@@ -333,11 +333,11 @@ def _list_parts(reached: "Reached", left: float | None, *, has_bar: bool) -> lis
     # There are more lines than files where a mirror deletes, and where files came in the meantime.
     if total is None or files > total:
         moved = [_show_size(reached.bytes, reached.bytes)] if reached.bytes else []
-        return [terminal.count(files, "file"), *moved]
+        return [say_count(files, "file"), *moved]
     whole = reached.total_bytes
     length = min(reached.bytes, whole)
     share = length / whole if whole else files / max(1, total)
-    parts = [f"{int(100 * share)} %", f"{files:,} of {terminal.count(total, 'file')}"]
+    parts = [f"{int(100 * share)} %", f"{files:,} of {say_count(total, 'file')}"]
     if has_bar:
         parts.insert(0, terminal.bar(share))
     if whole:

@@ -22,6 +22,7 @@ from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.requests.results import WOULD_CLEAR
+from azguard.times import say_count
 from azguard.wire.operations.blobs import (
     BLOB_CLEAR_PAGE,
     BLOB_GET_PAGE_RANGES,
@@ -92,7 +93,8 @@ class PagePutOptions(ContentOptions):
         check_range(self.offset, None)
         if size is not None and size % PAGE_BYTES:
             raise UsageError(
-                f"the content has {size:,} bytes, and a page has {PAGE_BYTES}", reason="content_not_whole_pages"
+                f"the content has {say_count(size, 'byte')}, and a page has {PAGE_BYTES}",
+                reason="content_not_whole_pages",
             )
         if self.create is None:
             return plan_pages(env, target, self.offset)

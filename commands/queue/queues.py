@@ -12,13 +12,13 @@ from azguard.cli.nouns import Noun, declare_exists, declare_list
 from azguard.cli.options import common
 from azguard.cli.options.messages import LIFE, PoisonQueue, locate_poison
 from azguard.cli.options.types import COUNT, FILE
-from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.guards.resolve import Conditions
 from azguard.queues import queues
 from azguard.requests.deadline import Deadline
 from azguard.resources import access_policies
+from azguard.times import say_count
 from azguard.wire.operations.queues import (
     QUEUE_CREATE,
     QUEUE_DELETE,
@@ -180,7 +180,7 @@ def move(
     if dry_run:
         seen = messages.peek(source, min(most, messages.MOST_MESSAGES), env.deadline) if most else []
         env.out.info(
-            f"about {terminal.count(most, 'message')} to be moved from {source} to {target}; what can be seen first:"
+            f"about {say_count(most, 'message')} to be moved from {source} to {target}; what can be seen first:"
         )
         env.out.show_each(seen)
         return

@@ -253,7 +253,7 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
         (("put", "dist", "blob:{}/x", "-r"), 2, "names a blob"),
         (("put", "dist", "", "-r"), 2, "empty"),
         (("put", "dist", "nosuch", "-r"), 44, "there is no share nosuch"),
-        (("put", "dist", "{}/file/sub", "-r"), 20, "1 of 1 files"),
+        (("put", "dist", "{}/file/sub", "-r"), 20, "1 of 1 file"),
         (("get", "{}", "-r"), 2, "--recursive needs DIR"),
         (("get", "{}", "-r", "back", "--start-range", "1"), 2, "--recursive and --offset do not go"),
         (("get", "{}/nothing", "-r", "back"), 44, "there is no file below"),

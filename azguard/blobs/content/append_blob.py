@@ -35,6 +35,7 @@ from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders
+from azguard.times import say_count
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_PUT_APPEND_BLOB, BLOB_SEAL_APPEND_BLOB
 from azguard.wire.rows import DATES, Condition
@@ -156,7 +157,7 @@ def explain_failed_condition(error: Changed, given: Append, end: End) -> Azguard
     if error.service_code == "MaxBlobSizeConditionNotMet":
         most = int(given.conditions.headers[Condition.MAX_SIZE.header])
         return error.but(
-            message=f"{target} would be longer than {most:,} bytes; it was not appended to",
+            message=f"{target} would be longer than {say_count(most, 'byte')}; it was not appended to",
             facts={**error.facts, "position": end.position},
             reason="append_over_size",
         )

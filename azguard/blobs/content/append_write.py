@@ -40,6 +40,7 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
+from azguard.times import say_count
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_FROM_URL
 
@@ -267,7 +268,7 @@ class _AppendRun:
 def build_gave_up(given: Append, conflicts: int) -> GaveUp:
     """Return the error that other writers were first again and again."""
     return GaveUp(
-        f"other writers appended to {given.target} first, {conflicts} times; nothing was appended",
+        f"other writers appended to {given.target} first, {say_count(conflicts, 'time')}; nothing was appended",
         address=str(given.target.address),
         reason="append_gave_up",
     )
@@ -276,10 +277,10 @@ def build_gave_up(given: Append, conflicts: int) -> GaveUp:
 def build_unknown(given: Append, end: End, length: int, done: int) -> OutcomeUnknown:
     """Return the error that a piece was sent, and that it cannot be known whether it was appended."""
     where = "" if end.position is None else f" at byte {end.position:,}"
-    before = f"{done:,} bytes before them were appended; " if done else ""
+    before = f"{say_count(done, 'byte', 'was')} appended before; " if done else ""
     return OutcomeUnknown(
-        f"{before}{length:,} bytes were sent to the end of {given.target}{where}, and whether they were appended "
-        "cannot be known",
+        f"{before}{say_count(length, 'byte', 'was')} sent to the end of {given.target}{where}, and whether "
+        "it was appended cannot be known",
         address=str(given.target.address),
         reason="append_unknown" if given.proof is Proof.NONE and end.position is not None else "outcome_unknown",
         facts={"position": end.position, "bytes": length, "appended_bytes": done},
@@ -308,7 +309,7 @@ def build_partial(given: Append, error: AzguardError | KeyboardInterrupt, begun:
     """Return the error that the first ``done`` bytes were appended, and the next piece was not."""
     end = None if begun is None or given.is_lines else begun + done
     facts = {"position": begun, "appended_bytes": done, "next_position": end}
-    told = f"{done:,} bytes were appended to {given.target}, and the rest was not"
+    told = f"{say_count(done, 'byte', 'was')} appended to {given.target}, and the rest was not"
     if isinstance(error, KeyboardInterrupt):
         return build_interrupted(given.target, error, told, facts, reason="append_incomplete")
     if isinstance(error, OutcomeUnknown):

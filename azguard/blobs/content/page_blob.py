@@ -114,7 +114,7 @@ def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> tuple[str,
     _check_type(target, found)
     if end > found.size:
         raise BadRequest(
-            f"{target} has {found.size:,} bytes, so that nothing can be written at byte {end - 1:,}",
+            f"{target} has {found.size:,} bytes, so nothing can be written at byte {end - 1:,}",
             address,
             reason="pages_behind_end",
         )
