@@ -108,7 +108,7 @@ def replace_container_metadata(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-container-metadata
     """
     before, stamped, settled = parts.replace_compared(
-        target, wanted, conditions, deadline, lambda found: quote_etag(found.etag), OF_LOCK, reason="container_changed"
+        target, wanted, conditions, deadline, lambda found: quote_etag(found.etag), OF_LOCK, reason="metadata_changed"
     )
     known = None if conditions.expected_etag is None else before
     return Rewritten.of(target, conditions.guard, settled, known, stamped[KEY])

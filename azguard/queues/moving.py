@@ -23,6 +23,7 @@ from azguard.queues.message_format import Received
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
 from azguard.resources import properties
+from azguard.times import say_count
 
 #: The queue of the messages of a queue that failed has its name and this.
 POISON_SUFFIX = "-poison"

@@ -224,7 +224,7 @@ HINTS: Mapping[str, Words] = {
     "message_delete_unknown": "do nothing more with it: it is deleted, or it is received again when its time is over",
     "message_update_unknown": "receive it again when its time is over: azguard message get QUEUE",
     "messages_refused_in_a_row": "correct the command, then put them back: azguard queue move {poison} {queue}",
-    "metadata_changed": "look, then decide: azguard queue metadata get {target}",
+    "metadata_changed": "look, then decide: azguard {noun} metadata get {target}",
     "never_received": "receive it first: azguard message get {container}; or name the receipt: --pop-receipt R",
     "once_body_not_json": "leave --once-key out, or put messages whose body is JSON",
     "once_key_malformed": "an expression such as order.id; see https://jmespath.org",
