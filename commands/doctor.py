@@ -87,7 +87,7 @@ def doctor(
 
     plan = run.DoctorPlan(
         services=only or tuple(env.account.endpoints),
-        container=container,
+        container=None if container is None else env.locate(container, Kind.CONTAINER).address.container,
         writers=None if writers is None else _locate(env, writers),
         is_full=full,
         tells_names=with_names,

@@ -6,7 +6,7 @@ from functools import partial
 from http import HTTPStatus
 
 from azguard.address import Kind
-from azguard.doctor.checks import Check, CheckFinding, differs, holds
+from azguard.doctor.checks import Check, CheckFinding, differs, holds, not_possible
 from azguard.doctor.stage import CONTENT, CheckStage
 from azguard.doctor.tap import Misnamed, find_origin
 from azguard.requests.service_codes import CLOCK_SKEW
@@ -68,6 +68,8 @@ def check_once(stage: CheckStage) -> CheckFinding:
     found = stage.send(BLOB_PUT_BLOCK_BLOB, blob, headers=_CREATE_ONLY, body=CONTENT)
     if found.is_done:
         return holds()
+    if found.is_failure or found.is_denied:
+        return not_possible(str(found.error))
     if found.status == HTTPStatus.CONFLICT and stage.look(blob) is not None:
         return differs(f"a create of a new name was answered with {found}, and it is there: it was sent twice")
     return differs(f"a create of a new name was answered with {found}")

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.doctor.stage import CONTENT, LEASE_SECONDS, PAGE_BYTES, TAGS, CheckStage, build_entity, build_table
+from azguard.doctor.stage import (
+    CONTENT,
+    LEASE_SECONDS,
+    PAGE_BYTES,
+    SHARE_GIB,
+    TAGS,
+    CheckStage,
+    build_entity,
+    build_table,
+)
 from azguard.resources import copies
 from azguard.wire.xml import build_document
 
@@ -118,9 +127,9 @@ PLAYS: Mapping[str, Play] = MappingProxyType(
         "queue.get_messages": _fixed(Kind.QUEUE, numofmessages=1, visibilitytimeout=1),
         "queue.update_message": _fixed(Kind.MESSAGE, visibilitytimeout=0),
         "queue.delete_message": _fixed(Kind.MESSAGE),
-        "share.create": _fixed(Kind.SHARE, quota=1),
+        "share.create": _fixed(Kind.SHARE, quota=SHARE_GIB),
         "share.get_properties": _fixed(Kind.SHARE),
-        "share.set_properties": _fixed(Kind.SHARE, quota=2),
+        "share.set_properties": _fixed(Kind.SHARE, quota=SHARE_GIB),
         "share.set_metadata": _fixed(Kind.SHARE, metadata=_METADATA),
         "share.get_acl": _fixed(Kind.SHARE),
         "share.set_acl": _fixed(Kind.SHARE, body=_NO_POLICIES),

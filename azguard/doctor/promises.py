@@ -158,7 +158,7 @@ def try_one(trial: Trial, stage: CheckStage) -> CheckFinding:
 
 
 def _find_obstacle(found: Reaction) -> str | None:
-    if found.is_denied:
+    if found.is_denied or found.is_failure:
         return str(found.error)
     return f"{found}: there is no such operation" if found.is_unknown else None
 

@@ -35,6 +35,8 @@ SEQUENCE_NUMBER = 5
 CONTENT = b"azguard doctor\n"
 TAGS = build_document("<Tags><TagSet><Tag><Key>doctor</Key><Value>yes</Value></Tag></TagSet></Tags>")
 LEASE_SECONDS = 60
+# The least that an account of premium shares takes.
+SHARE_GIB = 100
 #: What holds what a service has: by the service.
 ROOMS = {"blob": Kind.CONTAINER, "table": Kind.TABLE, "queue": Kind.QUEUE, "file": Kind.SHARE}
 _PREFIX = "azguard-doctor-"
@@ -67,6 +69,11 @@ class Reaction(NamedTuple):
     @property
     def is_denied(self) -> bool:
         return self.status in _DENIED
+
+    @property
+    def is_failure(self) -> bool:
+        """Return whether the service did not say what it makes of the request."""
+        return self.status is None or (self.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not self.is_unknown)
 
     @property
     def is_unknown(self) -> bool:
@@ -312,7 +319,7 @@ _Made = Callable[[Target], tuple[Operation, dict[str, Any]]]
 _MAKES: Mapping[tuple[Kind, str], _Made] = {
     (Kind.CONTAINER, ""): lambda _: (ALL["container.create"], {}),
     (Kind.QUEUE, ""): lambda _: (ALL["queue.create"], {}),
-    (Kind.SHARE, ""): lambda _: (shares.SHARE_CREATE, {"quota": 1}),
+    (Kind.SHARE, ""): lambda _: (shares.SHARE_CREATE, {"quota": SHARE_GIB}),
     (Kind.TABLE, ""): lambda table: (tables.TABLE_CREATE, {"body": build_table(table)}),
     (Kind.BLOB, ""): lambda _: (blobs.BLOB_PUT_BLOCK_BLOB, {"body": CONTENT}),
     (Kind.BLOB, "append"): lambda _: (blobs.BLOB_PUT_APPEND_BLOB, {}),

@@ -207,6 +207,7 @@ TAILS: Mapping[str, tuple[str, ...]] = {
 #: Commands that are not played, and why.
 NOT_PLAYED: Mapping[str, str] = {
     "demo": "it starts its own emulator and writers; tests/system/test_demo.py types it",
+    "doctor": "it sends hundreds of requests; tests/azurite/test_doctor.py types it",
     "emulator start": "it starts servers; tests/system/test_emulator.py types it",
     "emulator run": "it starts servers; tests/system/test_emulator_run.py types it",
 }
