@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from azguard.doctor.checks import Diagnosis
 
 _SECONDS, _FULL_SECONDS = 60.0, 900.0
+_GUARDED_ALONE = (
+    "only rights make guarded writes the only ones: a role for the identity of azguard's jobs alone, keys off, "
+    "no stored access policy that allows writes"
+)
 
 
 def _read_services(text: str, name: str) -> tuple[str, ...]:
@@ -101,6 +105,10 @@ def doctor(
         plan, env.account, checks, deadline, guarding, lambda each: env.out.gather(each, "checks")
     )
     status = _show(env, found)
+    if "blob" in stage.obstacles and container is None:
+        env.out.info("hint: --container NAME works in a container of yours")
+    if writers is not None:
+        env.out.info(_GUARDED_ALONE)
     if stage.services and len(stage.obstacles) == len(stage.services):
         raise stage.obstacles[stage.services[0]]
     return status

@@ -60,8 +60,8 @@ def list_checks(plan: DoctorPlan, account: Account, folders: "Folders", environ:
 def count_requests(plan: DoctorPlan, checks: Sequence[Check]) -> int:
     """Return about how many requests the checks send."""
     counted = sum(check.requests for check in checks)
-    # What is made in a container that was given is deleted piece by piece.
-    pieces = sum(check.requests for check in checks if check.service == "blob") if plan.container else 0
+    # In a container that was given, each blob is deleted by itself.
+    pieces = sum(check.service == "blob" for check in checks) if plan.container else 0
     return counted + pieces + _OF_A_ROOM * len(plan.services)
 
 
@@ -79,7 +79,7 @@ def diagnose(
         NotFound: a container or a table that the user named is not there.
     """
     stage = CheckStage(account, plan.services, plan.container, deadline, guarding)
-    stage.names |= _list_names(account)
+    stage.names |= _list_names(plan, account)
     _require_named(plan, stage)
     with _removing(stage):
         of_machine = [check for check in checks if check.service is None and check.part == machine.PART]
@@ -109,9 +109,11 @@ def _run(stage: CheckStage, of_machine: Sequence[Check], others: Sequence[Check]
     yield from run_each(others, stage)
 
 
-def _list_names(account: Account) -> dict[str, str]:
+def _list_names(plan: DoctorPlan, account: Account) -> dict[str, str]:
+    """Return what may be left out of a report, each with what stands for it."""
+    container = {plan.container: "CONTAINER"} if plan.container else {}
     hosts = {urlsplit(endpoint).netloc: "HOST" for endpoint in account.endpoints.values()}
-    return {**hosts, account.name: "ACCOUNT"}
+    return {**hosts, **container, account.name: "ACCOUNT"}
 
 
 @contextmanager

@@ -4,6 +4,7 @@ All names begin with ``azguard-doctor-`` and end at random. ``remove_all`` takes
 """
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -280,7 +281,7 @@ class CheckStage:
     def hide_names(self, text: str) -> str:
         """Return a text without the names of the account and of its user."""
         for name in sorted(filter(None, self.names), key=len, reverse=True):
-            text = text.replace(name, self.names[name])
+            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", self.names[name], text)
         return text
 
     def remove_all(self) -> None:

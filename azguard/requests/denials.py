@@ -208,7 +208,8 @@ def _find_level(request: Any, service: str) -> str:
     query = parse_qs(url.query)
     if service == "table":
         return "c" if url.path.rpartition("/")[2].startswith("Tables") or "comp" in query else "o"
-    if query.get("comp") == ["list"] and "restype" not in query:
+    is_of_all = query.get("comp") == ["list"] and "restype" not in query
+    if is_of_all or query.get("restype") in (["account"], ["service"]):
         return "s"
     is_listing = service == "file" and query.get("comp") == ["list"]
     return "c" if is_listing or query.get("restype") in (["container"], ["share"]) else "o"

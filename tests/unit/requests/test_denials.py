@@ -74,6 +74,8 @@ def test_what_only_the_real_service_says_is_understood(code: str, token: str, wo
     [
         (request("HEAD", "https://acc/site?restype=container"), "sas_of_account_needed"),
         (request("PUT", "https://acc/site?restype=container&comp=lease"), "sas_of_account_needed"),
+        (request("GET", "https://acc/?restype=account&comp=properties"), "sas_of_account_needed"),
+        (request("GET", "https://acc/?restype=service&comp=properties"), "sas_of_account_needed"),
         (request("GET", "https://acc/?comp=list"), "sas_of_account_needed"),
         (request("GET", "https://acc/site?restype=container&comp=list"), "sas_without_permission"),
         (request("PUT", "https://acc/site/a?comp=lease"), "sas_without_permission"),
