@@ -12,7 +12,7 @@ from azguard.cli.options.types import DURATION, TEXT, ValueType
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked
-from azguard.errors import Partial, UsageError
+from azguard.errors import Forbidden, Partial, UsageError
 
 if TYPE_CHECKING:
     from azguard.doctor.checks import Diagnosis
@@ -105,7 +105,7 @@ def doctor(
         plan, env.account, checks, deadline, guarding, lambda each: env.out.gather(each, "checks")
     )
     status = _show(env, found)
-    if "blob" in stage.obstacles and container is None:
+    if container is None and isinstance(stage.obstacles.get("blob"), Forbidden):
         env.out.info("hint: --container NAME works in a container of yours")
     if writers is not None:
         env.out.info(_GUARDED_ALONE)

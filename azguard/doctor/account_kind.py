@@ -91,7 +91,7 @@ def check_public_access(stage: CheckStage) -> CheckFinding:
     stranger = Target(replace(stage.account, auth=Auth.ANONYMOUS, secret=None), blob.address)
     found = stage.send(BLOB_GET, stranger)
     if found.is_done:
-        return differs("everybody who knows the name can read blobs of this container")
+        return differs("blobs of this container can be read without a login")
     if found.code == "PublicAccessNotPermitted":
         return holds("the account allows none")
     return holds("not in this container") if found.status in _NOT_PUBLIC else not_possible(str(found))

@@ -25,7 +25,7 @@ from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 from azguard.wire.client import Limits, find_client
-from azguard.wire.failures import NoAnswer, Refusal, Unreadable
+from azguard.wire.failures import NoAnswer, NotConnected, Refusal, Unreadable
 from azguard.wire.operations import blobs, shares, tables
 from azguard.wire.rows import Condition, Operation
 from azguard.wire.xml import build_document
@@ -62,6 +62,8 @@ class Reaction(NamedTuple):
     answer: Answer | None = None
     #: What it means where it is not done.
     error: AzguardError | None = None
+    #: Whether the request left this machine.
+    was_sent: bool = True
 
     @property
     def is_done(self) -> bool:
@@ -189,7 +191,10 @@ class CheckStage:
         headers = given.pop("headers", {})
         if Condition.IF_NONE_MATCH in operation.honours:
             headers = {**headers, **_CREATE_ONLY}
-        self.require(self.send(operation, target, headers=headers, **given), target)
+        found = self.send(operation, target, headers=headers, **given)
+        if found.is_denied or not found.was_sent:
+            self._made.remove(target)
+        self.require(found, target)
         return target
 
     def source(self, kind: Kind, how: str) -> Target:
@@ -261,7 +266,8 @@ class CheckStage:
             answer = call(operation, target, _LIMITS, headers=headers, body=body, **given)
             found = Reaction(answer.status, None, answer=answer)
         except (NoAnswer, Refusal, Unreadable) as error:
-            found = Reaction(status(error), service_code(error), error=translate(error, target))
+            was_sent = not isinstance(error, NotConnected)
+            found = Reaction(status(error), service_code(error), None, translate(error, target), was_sent)
         if target.account is self.account and (found.is_done or found.is_denied):
             self.tried[operation.name] = found
         return found

@@ -56,7 +56,7 @@ def _walk(target: Target, stage: CheckStage) -> Iterator[tuple[str, Lineage]]:
 
 
 def check_policies(target: Target, stage: CheckStage) -> CheckFinding:
-    """Tell which stored access policies allow writes: whoever has a SAS of one of them may write."""
+    """Tell which stored access policies allow writes, to each holder of a SAS that names one."""
     found = access_policies.get(stage.through_tap(target), Conditions(), stage.deadline).policies
     writing = [
         f"{name} ({policy['permission']})"
