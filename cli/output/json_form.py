@@ -6,7 +6,7 @@ be a million of them: a query that needs all of them at once is refused.
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -20,7 +20,7 @@ from azguard.errors import OutputFailed, UsageError
 from azguard.times import iso
 
 # What JSON knows already; not what is derived from it, such as an enum of text.
-_AS_IT_IS = (str, int, float, bool, type(None))
+_AS_IT_IS = frozenset({str, int, float, bool, type(None)})
 # The nodes of JMESPath's tree that read a list, and of these the roots that treat each of its items alike.
 _READ_LISTS = ("projection", "filter_projection", "flatten", "index_expression")
 _PICK_LINES = ("projection", "filter_projection")
@@ -35,7 +35,10 @@ def to_json_form(value: object) -> Any:
     if kind in _AS_IT_IS:
         return value
     if is_dataclass(kind):
-        return {name: to_json_form(getattr(value, name)) for name in _list_printed(kind)}
+        return {
+            name: each if type(each := getattr(value, name)) in _AS_IT_IS else to_json_form(each)
+            for name in _list_printed(kind)
+        }
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):
@@ -80,14 +83,23 @@ def to_json(value: Any, margin: str | None = None) -> str:
 
 def _spread(value: Any, margin: str) -> str:
     """Return JSON of several lines, as json.dumps with an indent does, which takes three times as long."""
+    if not value or not isinstance(value, (dict, list)):
+        return _to_json_line(value)
     within = f"{margin}  "
-    if isinstance(value, dict) and value:
+    parts = value.values() if isinstance(value, dict) else value
+    if not any(each and isinstance(each, (dict, list)) for each in parts):
+        items = _find_encoder(within)(value)[1:-1]
+    elif isinstance(value, dict):
         items = f",{within}".join(f"{_to_json_line(name)}: {_spread(each, within)}" for name, each in value.items())
-        return f"{{{within}{items}{margin}}}"
-    if isinstance(value, list) and value:
+    else:
         items = f",{within}".join(_spread(each, within) for each in value)
-        return f"[{within}{items}{margin}]"
-    return _to_json_line(value)
+    return f"{{{within}{items}{margin}}}" if isinstance(value, dict) else f"[{within}{items}{margin}]"
+
+
+@cache
+def _find_encoder(within: str) -> Callable[[Any], str]:
+    """Return the function that spreads a value of which no part has parts."""
+    return json.JSONEncoder(ensure_ascii=False, separators=(f",{within}", ": ")).encode
 
 
 def to_yaml(value: Any) -> str:
