@@ -162,9 +162,9 @@ def _stack(row: dict[str, Any], keys: list[str], layout: Layout, width: int) -> 
     return [*_panel(cells, width), []]
 
 
-def shows_all(rows: list[dict[str, Any]], layout: Layout) -> bool:
-    """Return whether this terminal is wide enough for every field of a list of results."""
-    return not rows or set(_said(rows, layout)) <= set(fitting(rows, layout, terminal.width(sys.stdout)))
+def find_left_out(rows: list[dict[str, Any]], first: list[dict[str, Any]], layout: Layout) -> set[str]:
+    """Return the fields of some rows that this terminal does not show, in a table whose columns the first rows say."""
+    return set(_said(rows, layout)) - set(fitting(first, layout, terminal.width(sys.stdout)))
 
 
 def fitting(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[str]:

@@ -1,9 +1,9 @@
 """``azguard entity``: get, query; and how entities are printed."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -14,7 +14,7 @@ from azguard.cli.input import streams
 from azguard.cli.options import common
 from azguard.cli.options.types import NAMES, TEXT
 from azguard.cli.output.json_form import to_json_form
-from azguard.cli.output.results import Output
+from azguard.cli.output.results import CHUNK, Output
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked
@@ -105,6 +105,9 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
 
     They are printed and recorded page by page, where the format lets them.
     """
+    if env.out.format == "table" and env.out.query is None:
+        _deliver_table(env, table, chain.from_iterable(pages), select)
+        return
     batches = pages if _streams(env.out) else [env.out.gather(chain.from_iterable(pages), "entities")]
     for page in batches:
         rows = [_row(env.out, entities.as_printed(each, select)) for each in page]
@@ -113,6 +116,33 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
         whole = _shows_whole(env.out, rows)
         if streams.to_stream(sys.stdout).is_kept:
             _record_reads(env, table, [each for each, is_whole in zip(page, whole, strict=True) if is_whole], select)
+
+
+def _deliver_table(env: Environment, table: Target, found: Iterator[Stored], select: Sequence[str]) -> None:
+    """Print entities as a table, whose columns the first chunk says, and record each chunk once it is printed."""
+    from azguard.cli.output import rendering
+
+    first: list[Any] = []
+    chunk: list[Stored] = []
+
+    def record() -> None:
+        env.out.flush()
+        rows = [to_json_form(_row(env.out, entities.as_printed(each, select))) for each in chunk]
+        first.extend([] if first else rows)
+        if streams.to_stream(sys.stdout).is_kept and not rendering.find_left_out(rows, first, rendering.of(rows)):
+            _record_reads(env, table, chunk, select)
+
+    def list_rows() -> Iterator[_Row]:
+        for each in found:
+            # The table asks for the next one when it has printed those before.
+            if len(chunk) == CHUNK:
+                record()
+                chunk.clear()
+            chunk.append(each)
+            yield _row(env.out, entities.as_printed(each, select))
+
+    env.out.show_each(list_rows())
+    record()
 
 
 def _streams(out: Output) -> bool:
@@ -141,10 +171,6 @@ def _shows_whole(out: Output, rows: Sequence[_Row]) -> list[bool]:
         found = out.pick(values)
         printed = {id(each) for each in found} if isinstance(found, list) else {id(found)}
         return [id(value) in printed for value in values]
-    if out.format == "table":
-        from azguard.cli.output import rendering
-
-        return [rendering.shows_all(values, rendering.of(rows))] * len(rows)
     return [True] * len(rows)
 
 
