@@ -29,7 +29,7 @@ _BASIC_OPERATIONS = {
     "blob.lease_acquire", "blob.lease_renew", "blob.lease_release", "container.delete",
     "table.entity_insert", "table.entity_update", "table.entity_merge", "table.entity_delete",
     "queue.update_message", "queue.delete_message", "share.set_metadata",
-    "file.put_range", "file.set_metadata", "file.rename", "file.lease_acquire", "file.lease_release",
+    "file.put_range", "file.set_metadata", "file.rename", "file.lease_acquire",
 }  # fmt: skip
 _LONG_AGO = "Wed, 01 Jan 2020 00:00:00 GMT"
 _OTHER_ETAG, _OTHER_TIME = '"0x8D0000000000000"', "W/\"datetime'2020-01-01T00%3A00%3A00.0000000Z'\""
