@@ -11,6 +11,7 @@ from azguard.doctor.stage import CONTENT, CheckStage
 from azguard.doctor.tap import Misnamed, find_origin
 from azguard.requests.service_codes import CLOCK_SKEW
 from azguard.times import find_http_date, span
+from azguard.wire.catalogue import ALL
 from azguard.wire.operations.blobs import BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
 PART = "answers"
@@ -40,12 +41,9 @@ def list_last_checks(services: tuple[str, ...]) -> Iterator[Check]:
 def check_clock(kind: Kind, stage: CheckStage) -> CheckFinding:
     """Compare this machine's clock, and the Date of an answer, with the time of a write of ours."""
     target = stage.make(kind)
-    created = stage.tried[("blob.put_block_blob" if kind is Kind.BLOB else "file.create")].answer
-    written, now = created.last_modified if created is not None else None, datetime.now(UTC)
-    state = stage.look(target)
-    if state is None or written is None:
-        return differs("what was just written is not there")
-    date = None if created is None else find_http_date(created.headers.get("Date"))
+    answer = stage.require(stage.send(ALL[f"{kind.noun}.get_properties"], target), target)
+    written, now = answer.last_modified, datetime.now(UTC)
+    date = find_http_date(answer.headers.get("Date"))
     if date is not None and abs((date - written).total_seconds()) > _CLOCKS_SECONDS:
         return differs(f"Date of an answer is {_describe(date, written)} the service's own write: it is a gateway's")
     ahead = (now - written).total_seconds()

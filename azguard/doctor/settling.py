@@ -100,7 +100,7 @@ def try_one(way: SettlingWrite, damage: Damage, stage: CheckStage) -> CheckFindi
         said, is_committed = f"not applied ({error.message})", False
     finally:
         done = stage.tap.stop_watching()
-    told = f"said to be {said}, done {_count(done)}"
+    told = f"said to be {said}; by the answers of the service done {_count(done)}"
     if done > 1 and not way.is_idempotent:
         return differs(told)
     if is_unknown or is_committed == (done > 0):

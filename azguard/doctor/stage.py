@@ -192,9 +192,13 @@ class CheckStage:
         if Condition.IF_NONE_MATCH in operation.honours:
             headers = {**headers, **_CREATE_ONLY}
         found = self.send(operation, target, headers=headers, **given)
+        if found.is_failure and found.was_sent:
+            found = self.send(operation, target, headers=headers, **given)
         if found.is_denied or not found.was_sent:
             self._made.remove(target)
-        self.require(found, target)
+        # The name is ours alone: an earlier copy of this request made it.
+        if found.status != HTTPStatus.CONFLICT:
+            self.require(found, target)
         return target
 
     def source(self, kind: Kind, how: str) -> Target:

@@ -165,7 +165,7 @@ _BY_DEVIATION: dict[Deviation, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     live_like.send_twice: (
-        "^answers: a request",
+        f"^answers: a request|promises: {_METADATA}",
         {
             "a request is carried out once": (
                 "differs",
