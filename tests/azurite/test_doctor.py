@@ -299,3 +299,22 @@ def test_writers_of_a_table_are_counted_too(cli: CliWorld) -> None:
 def test_a_container_that_is_named_has_to_be_there(cli: CliWorld) -> None:
     codes = [cli.call("doctor", option, "no-such-thing").code for option in ("--container", "--writers")]
     assert codes == [44, 44]
+
+
+def test_a_table_shows_each_check_and_what_differs_is_told_whole(cli: CliWorld) -> None:
+    ran = cli.call("doctor", "--only", "queue", "-o", "table")
+    lines = [each for each in ran.err.splitlines() if each.startswith("differs: ")]
+    assert (
+        ran.code,
+        re.findall(r"^ queue delete message: pop-receipt +differs", ran.out, re.MULTILINE),
+        lines[1:2],
+    ) == (
+        20,
+        [" queue delete message: pop-receipt         differs"],
+        ["differs: queue delete message: pop-receipt: an old receipt: 400 PopReceiptMismatch, not 404 MessageNotFound"],
+    )
+
+
+def test_names_are_told_where_they_are_asked_for(cli: CliWorld) -> None:
+    ran = cli.call("doctor", "--only", "queue", "--with-names", "--query", "account")
+    assert ran.json == "devstoreaccount1"
