@@ -303,14 +303,11 @@ def test_a_container_that_is_named_has_to_be_there(cli: CliWorld) -> None:
 
 def test_a_table_shows_each_check_and_what_differs_is_told_whole(cli: CliWorld) -> None:
     ran = cli.call("doctor", "--only", "queue", "-o", "table")
-    lines = [each for each in ran.err.splitlines() if each.startswith("differs: ")]
-    assert (
-        ran.code,
-        re.findall(r"^ queue delete message: pop-receipt +differs", ran.out, re.MULTILINE),
-        lines[1:2],
-    ) == (
+    told = [each for each in ran.err.splitlines() if each.startswith("differs: queue delete")]
+    shown = re.search(r"^ queue delete message: pop-receipt +differs", ran.out, re.MULTILINE)
+    assert (ran.code, shown is not None, told) == (
         20,
-        [" queue delete message: pop-receipt         differs"],
+        True,
         ["differs: queue delete message: pop-receipt: an old receipt: 400 PopReceiptMismatch, not 404 MessageNotFound"],
     )
 
