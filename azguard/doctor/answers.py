@@ -1,7 +1,7 @@
 """Checks of the way to the service: do its answers belong to our requests, are they new, and is its time right?"""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 
@@ -18,7 +18,7 @@ PART = "answers"
 # A cache on the way may keep the first answer; what it keeps it gives again.
 _LOOKS = 3
 # Last-Modified has whole seconds, and the clocks of the service's machines differ by a second.
-_CLOCKS_SECONDS = 5.0
+_CLOCKS = timedelta(seconds=5)
 _CREATE_ONLY = {"If-None-Match": "*"}
 
 
@@ -40,23 +40,25 @@ def list_last_checks(services: tuple[str, ...]) -> Iterator[Check]:
 
 def check_clock(kind: Kind, stage: CheckStage) -> CheckFinding:
     """Compare this machine's clock, and the Date of an answer, with the time of a write of ours."""
+    began = datetime.now(UTC)
     target = stage.make(kind)
     answer = stage.require(stage.send(ALL[f"{kind.noun}.get_properties"], target), target)
-    written, now = answer.last_modified, datetime.now(UTC)
+    now, written = datetime.now(UTC), answer.last_modified
     date = find_http_date(answer.headers.get("Date"))
-    if date is not None and abs((date - written).total_seconds()) > _CLOCKS_SECONDS:
-        return differs(f"Date of an answer is {_describe(date, written)} the service's own write: it is a gateway's")
-    ahead = (now - written).total_seconds()
-    if abs(ahead) > CLOCK_SKEW.total_seconds():
-        return differs(f"this machine's clock is {_describe(now, written)} the service's: signatures are refused")
-    return holds(f"this machine's clock is {_describe(now, written)} the service's")
+    if date is not None and (distance := _describe_distance(date, written, now - began)) is not None:
+        return differs(f"Date of an answer is {distance} the service's own write: it is a gateway's")
+    distance = _describe_distance(now, written, now - began)
+    if abs(now - written) > CLOCK_SKEW:
+        return differs(f"this machine's clock is {distance} the service's: signatures are refused")
+    return holds("the clocks agree" if distance is None else f"this machine's clock is {distance} the service's")
 
 
-def _describe(moment: datetime, other: datetime) -> str:
-    seconds = (moment - other).total_seconds()
-    if abs(seconds) <= _CLOCKS_SECONDS:
-        return "that of"
-    return f"{span(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'}"
+def _describe_distance(moment: datetime, written: datetime, elapsed: timedelta) -> str | None:
+    """Return how far a moment is from a write; None where the time that both took explains it."""
+    ahead = moment - written
+    if -_CLOCKS <= ahead <= _CLOCKS + elapsed:
+        return None
+    return f"{span(abs(ahead.total_seconds()))} {'ahead of' if ahead > _CLOCKS else 'behind'}"
 
 
 def check_once(stage: CheckStage) -> CheckFinding:

@@ -236,7 +236,8 @@ def _prepare_condition(operation: Operation, condition: Condition, target: Targe
         stage.require(stage.send(BLOB_SET_TAGS, about, **PLAYS[BLOB_SET_TAGS.name].arguments(stage, about)), about)
     lease: dict[str, str] = {}
     if operation.lease is Lease.SUBJECT and not operation.name.endswith("lease_acquire"):
-        lease = {operation.lease_header: stage.lease(target)[1]}
+        _, held = stage.lease(target)
+        lease = {operation.lease_header: held} if operation.names_lease else {}
     state = _look_at(operation, about, stage)
     assert state is not None
     plain = Condition(condition.removeprefix("source-"))
