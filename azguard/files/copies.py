@@ -305,6 +305,7 @@ def _begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> _Be
         except AzguardError as error:
             raise _judge_refusal(error, given.source) from error
         else:
+            made.note_there()
             return _Begun(given, made, str(answer["copy_id"]), doubtful)
 
 

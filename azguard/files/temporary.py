@@ -80,7 +80,8 @@ def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> Non
     for note in [] if notes is None else notes.find_abandoned():
         place = _find_place(note, target)
         if place is not None:
-            note.close(is_done=delete_temporary(place, note.facts.get("lease_id"), deadline))
+            is_gone = delete_temporary(place, note.facts.get("lease_id"), deadline)
+            note.close(is_done=is_gone and not note.may_come)
 
 
 def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline) -> bool:
@@ -185,6 +186,7 @@ class TemporaryFile:
             other.remove()
             raise
         self.forget()
+        other.note_there()
         self.target, self.note = other.target, other.note
 
     def _find_renamed(self, other: "TemporaryFile", patience: Deadline) -> Finding[Any]:
@@ -210,6 +212,11 @@ class TemporaryFile:
     def _begin_step(self) -> Deadline:
         self.step = self.patience()
         return self.step
+
+    def note_there(self) -> None:
+        """Note that it is there, so that no request that makes it can come later."""
+        if self.note is not None:
+            self.note.note_there()
 
     def forget(self, *, is_gone: bool = True) -> None:
         """Let go of its note: it has its own name now, or is deleted."""
@@ -305,6 +312,7 @@ def create(
             made.remove()
             raise
         else:
+            made.note_there()
             return made
 
 

@@ -123,8 +123,9 @@ def _ask(
 ) -> None:
     """Acquire a lease that is recorded; if that fails, nothing of it is left."""
     try:
-        if _acquire(target, held.lease_id, seconds, held.deadline, etag, others_seconds) > 1 and held.note is not None:
-            held.note.may_come_late()
+        attempts = _acquire(target, held.lease_id, seconds, held.deadline, etag, others_seconds)
+        if held.note is not None:
+            held.note.note_attempts(attempts)
     except OutcomeUnknown as error:
         if held.note is not None:
             held.note.may_come_late()
@@ -193,6 +194,8 @@ def change_id(
         if isinstance(error, OutcomeUnknown):
             raise _build_unavailable(target, error) from error
         raise
+    if new.note is not None:
+        new.note.note.note_there()
     records.confirm(target, new.lease_id)
     _forget(held, target, records)
     held.lease_id, held.note, held.is_gone = new.lease_id, new.note, False

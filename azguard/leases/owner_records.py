@@ -292,6 +292,13 @@ class ProcessLease:
         """Note that the version ``after`` differs from ``before`` in the record of the holder alone."""
         self.note.add(before=before, after=after)
 
+    def note_attempts(self, count: int) -> None:
+        """Note that the lease was acquired, and how often that was sent."""
+        if count == 1:
+            self.note.note_there()
+        else:
+            self.may_come_late()
+
     def may_come_late(self) -> None:
         """Note that a request for the lease may come after its release: the note is left, and the next one ends it."""
         self.note.is_left = True
@@ -353,16 +360,18 @@ class ProcessLeases:
     ) -> Iterator[ProcessLease]:
         """Release what processes that have ended left on a resource, and yield each before its note is deleted.
 
-        ``before`` is called while one may be held still, for each place where it may be, and must raise no error.
+        ``before`` is called while one may be held still, for each place where it may be, and must raise no error. While
+        a request for a lease may come late, its note is kept, and the lease is yielded only if it was held.
         """
         for lease in self.find_abandoned(target):
             places = lease.find_places(target)
             for place in places:
                 before(place, lease)
-            left = [place for place in places if not actions.give_back(place, lease.lease_id, deadline)]
-            if not left:
+            is_known = not lease.note.may_come
+            ended = [actions.give_back(each, lease.lease_id, deadline, was_acquired=is_known) for each in places]
+            if all(ended) if is_known else any(ended):
                 yield lease
-                lease.close(is_released=True)
+            lease.close(is_released=is_known and all(ended))
 
 
 def _locate_path(target: Target, path: str) -> Target:

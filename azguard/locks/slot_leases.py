@@ -178,6 +178,8 @@ class SlotLeases:
         error: Any = sent.error
         if error is None:
             lease.is_granted = True
+            if lease.note is not None:
+                lease.note.note_attempts(lease.unanswered + 1)
             self._settings.records.confirm(slot, lease.lease_id)
             if known is not None:
                 known = replace(known, answered_at=sent.answer or known.answered_at)

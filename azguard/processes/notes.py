@@ -11,6 +11,7 @@ It is left to that machine.
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,8 @@ from azguard.processes import identity, locked_file
 
 _ENDING = ".json"
 _LONGEST_NOTE = 64 * 1024
+# A request that a process sent before its end arrives within this time: so long a kernel may send it again.
+_LATE_SECONDS = 20 * 60
 _MACHINE_ID = Path("/etc/machine-id")
 
 
@@ -84,6 +87,17 @@ class ProcessNote:
         with suppress(OSError):
             self.write(**facts)
 
+    def note_there(self) -> None:
+        """Note that it is there what was begun, by the only request that was sent for it."""
+        self.add(is_there="yes")
+
+    @property
+    def may_come(self) -> bool:
+        """Return whether a request for what was begun may arrive yet, so that it is of no use that it is not there."""
+        if "is_there" in self.facts:
+            return False
+        return time.time() < float(self.facts.get("since", 0)) + _LATE_SECONDS
+
     def close(self, *, is_done: bool) -> None:
         """Let go of the note: delete it, or leave it for the next process because something may be left.
 
@@ -109,7 +123,7 @@ class ProcessNotes:
         note = ProcessNote(self._find_path(name), {})
         with suppress(OSError):
             note = self.make(name)
-        note.add(**facts, **self.machine.facts)
+        note.add(**facts, since=f"{time.time():.0f}", **self.machine.facts)
         return note
 
     def make(self, name: str) -> ProcessNote:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tests.explorer.faults import Fault
 from tests.explorer.file_service import File, FileService
 from tests.explorer.foreign import LINEAGE
 from tests.explorer.player import Process, Program
-from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
+from tests.explorer.scenario import Bound, Foreign, Scenario, Services, Violation
 from tests.explorer.updates import Even, Ghost, MemoryJournal, UpdateRules, op_of
 from tests.support.no_records import NoRecords
 
@@ -64,7 +65,7 @@ class _Leases(ProcessLeases):
         address = target.address
         facts = {"endpoint": target.endpoint, "kind": str(address.kind), "container": address.container}
         note = _Note(self._process, f"lease {lease_id}", {})  # type: ignore[attr-defined]  # set in __init__
-        note.write(**facts, path=address.path, lease_id=lease_id)
+        note.write(**facts, path=address.path, lease_id=lease_id, since=f"{time.time():.0f}")
         return ProcessLease(lease_id, note)
 
     def find_abandoned(self, target: Target) -> Iterator[ProcessLease]:
@@ -83,7 +84,7 @@ class _Notes(ProcessNotes):
 
     def open(self, name: str, facts: Mapping[str, str]) -> ProcessNote:
         note = _Note(self._process, f"file {name}", {})  # type: ignore[attr-defined]  # set in __init__
-        note.write(**facts)
+        note.write(**facts, since=f"{time.time():.0f}")
         return note
 
     def find_abandoned(self) -> Iterator[ProcessNote]:
@@ -101,18 +102,12 @@ class FileRules(UpdateRules):
         others = tuple(pair for pair in found.metadata if pair[0] != OWNER)
         return Blob(found.etag, found.written, found.content, others)
 
-    def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
-        ghost = super().see_effect(ghost, effect)
-        return ghost._replace(late=ghost.late | {effect.asked.path}) if effect.who in ghost.killed else ghost
-
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         files: FileService = services["file"]
         known = [text for name, text in ghost.disk if name.startswith("lease ")]
         noted = [json.loads(text)["path"] for name, text in ghost.disk if name.startswith("file ")]
         for path, each in files.files.items():
             is_known = path.partition("/")[2] in noted or any(json.loads(text)["lease_id"] in path for text in known)
-            if path in ghost.late:
-                continue
             if path != PATH and not is_known:
                 raise Violation(f"{path} is left, and no note tells of it")
             lease = each.lease

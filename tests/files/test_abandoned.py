@@ -1,9 +1,11 @@
 """What a killed process left on a share or a file, which the next write on the same machine ends."""
 
+import re
 import signal
 import socket
 
 import pytest
+from azure.storage.fileshare import ShareLeaseClient
 
 from azguard.files.temporary import PREFIX
 from azguard.leases.owners import OWNER
@@ -41,12 +43,15 @@ def file(files_cli: CliWorld) -> str:
 
 def is_clean(cli: CliWorld, file: str) -> bool:
     """Return whether neither a lease, nor a record of one, nor a note of it is left, of the file and its share."""
+    notes = [*cli.root.glob(".cache/process-*/*"), *cli.call("lease", "list", "--mine").json]
+    return is_free(cli, file) and notes == []
+
+
+def is_free(cli: CliWorld, file: str) -> bool:
+    """Return whether neither a lease nor a record of one is left on the file and its share."""
     share = files_world.sdk(cli, file.partition("/")[0]).get_share_properties()
     found = files_world.client(cli, file).get_file_properties()
-    notes = [*cli.root.glob(".cache/process-*/*"), *cli.call("lease", "list", "--mine").json]
-    return (share.lease.state, found.lease.state, OWNER in found.metadata, notes) == (
-        "available", "available", False, [],
-    )  # fmt: skip
+    return (share.lease.state, found.lease.state, OWNER in found.metadata) == ("available", "available", False)
 
 
 def test_each_write_goes_on_where_it_was_killed(files_cli: CliWorld, file: str) -> None:
@@ -79,8 +84,24 @@ def test_a_write_goes_on_that_was_killed_while_its_lease_got_another_id(files_cl
         for after in (False, True):
             killer.world.call("file", "get", file)
             status = killer.kill(" change", *words, after=after, loses="comp=metadata", fault=Fault.RESET)
-            told.append((status, killer.world.call(*words).code, is_clean(killer.world, file)))
+            told.append((status, killer.world.call(*words).code, is_free(killer.world, file)))
     assert told == [(-signal.SIGKILL, 0, True)] * 2
+
+
+def test_an_acquire_of_a_killed_process_that_comes_late_is_ended_by_the_next_but_one(
+    files_cli: CliWorld, file: str
+) -> None:
+    words = ("file", "set-properties", file, "--content-type", "a/b", ANYHOW)
+    with files_world.killing(files_cli) as killer:
+        killer.world.call("file", "get", file)
+        killer.kill(" acquire", *words[:-1])
+        (note,) = files_cli.root.glob(".cache/process-leases/*")
+        first = killer.world.call(*words).code
+        ShareLeaseClient(files_world.client(files_cli, file), note.stem).acquire()
+        codes = [first, killer.world.call(*words).code]
+        assert (codes, is_free(files_cli, file), note.exists()) == ([0, 0], True, True)
+        note.write_text(re.sub(r'"since": "\d+"', '"since": "0"', note.read_text()))
+        assert (killer.world.call(*words).code, is_clean(files_cli, file)) == (0, True)
 
 
 def test_a_rename_that_is_killed_loses_neither_the_file_nor_its_lease(files_cli: CliWorld, file: str) -> None:

@@ -329,7 +329,8 @@ def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anoth
         assert (ran.code, len(outcomes(ran))) == (0, 4), ran.out
         found = content(files_cli, share)
         assert {name: text for name, text in found.items() if not name.startswith(".")} == dict.fromkeys("abcd", text)
-        assert killer.world.call("lease", "list", "--mine").json == []
+        # A request for a lease that was under way may come late.
+        assert [each for each in killer.world.call("lease", "list", "--mine").json if each["confirmed"]] == []
 
 
 def test_what_a_killed_run_has_written_is_recognized_unless_another_has_changed_it(

@@ -15,7 +15,7 @@ HERE = Machine("build-1", "boot-1", "installation-1")
 
 
 def find(notes: ProcessNotes) -> list[dict[str, str]]:
-    return [note.facts for note in notes.find_abandoned()]
+    return [{name: fact for name, fact in note.facts.items() if name != "since"} for note in notes.find_abandoned()]
 
 
 def test_a_note_is_found_with_all_its_facts_when_its_process_has_let_go_of_it(tmp_path: Path) -> None:
@@ -89,3 +89,18 @@ def test_where_nothing_can_be_written_nothing_is_noted(tmp_path: Path) -> None:
     note.add(to="b")
     note.close(is_done=False)
     assert (note.descriptor, find(ProcessNotes(tmp_path / "file", HERE))) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("is_there", "since", "may_come"), [(False, None, True), (True, None, False), (False, "0", False)]
+)
+def test_what_a_process_has_begun_may_come_later_than_its_end_but_not_for_ever(
+    tmp_path: Path, since: str | None, *, is_there: bool, may_come: bool
+) -> None:
+    note = ProcessNotes(tmp_path, HERE).open("a", {})
+    if since is not None:
+        note.add(since=since)
+    if is_there:
+        note.note_there()
+    note.close(is_done=False)
+    assert [each.may_come for each in ProcessNotes(tmp_path, HERE).find_abandoned()] == [may_come]
