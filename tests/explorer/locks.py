@@ -109,14 +109,21 @@ class LockRules:
                 return ghost._replace(holders=with_pair(ghost.holders, who, held))
         _, until, fence, is_shared = event
         _check_end(ghost, who, until)
+        broken = None if is_shared else dict(ghost.broken).get(who)
+        if broken is None:
+            self._check_beside(ghost, who, now, fence, is_shared=is_shared)
+        elif now > broken + _NOTICED_SECONDS:
+            raise Violation(f"{who} begins {now - broken:.0f} s after its lease was broken")
+        held = Holding(until, is_shared, broken)
+        return ghost._replace(holders=with_pair(ghost.holders, who, held), fence=max(fence, ghost.fence))
+
+    def _check_beside(self, ghost: Ghost, who: str, now: float, fence: int, *, is_shared: bool) -> None:
         for other, held in ghost.holders:
             is_beside = held.broken is None and now < held.until and not (is_shared and held.is_shared)
             if is_beside:
                 raise Violation(f"{who} holds the lock beside {other}")
         if not is_shared and fence <= ghost.fence:
             raise Violation(f"{who} has fence {fence}, after {ghost.fence}")
-        held = Holding(until, is_shared, None if is_shared else dict(ghost.broken).get(who))
-        return ghost._replace(holders=with_pair(ghost.holders, who, held), fence=max(fence, ghost.fence))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
         holders = with_pair(ghost.holders, who, None)

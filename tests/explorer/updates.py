@@ -67,13 +67,12 @@ class Ghost(NamedTuple):
     applied: tuple[tuple[str, tuple[str, ...]], ...] = ()
     #: Ops that another program has made azguard forget, as docs/safe-update.md says: they may be applied again.
     forgotten: frozenset[str] = frozenset()
+    #: Ops that another program has made azguard forget while a process had not ended that may have found them.
+    wiped: frozenset[str] = frozenset()
     #: The exit status of each process that ended, and what it said.
     ends: tuple[tuple[str, Ended], ...] = ()
     #: What is on the disk of the one machine whose files matter.
     disk: tuple[tuple[str, str], ...] = ()
-    killed: frozenset[str] = frozenset()
-    #: What requests of processes that were killed have changed since: no other process can know of that.
-    late: frozenset[str] = frozenset()
     #: Whether no program has written that is not azguard.
     is_alone: bool = True
     #: Ops that stand in the lineage, or stood there: also those of which the change was there before.
@@ -148,10 +147,11 @@ class UpdateRules:
         kept = "" if (blob := self.find(after)) is None else blob.meta(LINEAGE) or ""
         known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0}
         was = "" if (found := self.find(before)) is None else found.meta(LINEAGE) or ""
-        lost = {op for op in known if _is_named(op, was) and not _is_named(op, kept)}
+        wiped = {op for op in self._ops.values() if _is_named(op, was) and not _is_named(op, kept)}
+        lost = wiped & known
         if self._creates and (blob is None or blob.content == CREATED_AGAIN):
             lost |= {op for op, _ in ghost.applied}
-        return ghost._replace(forgotten=ghost.forgotten | lost, is_alone=False)
+        return ghost._replace(forgotten=ghost.forgotten | lost, wiped=ghost.wiped | wiped, is_alone=False)
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         kind, op, text = event
@@ -159,7 +159,7 @@ class UpdateRules:
         return ghost._replace(disk=with_pair(ghost.disk, op, text))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        return ghost._replace(killed=ghost.killed | {who})
+        return ghost
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
         op = self._ops[who]
@@ -181,6 +181,8 @@ class UpdateRules:
         blob = self.find(services)
         if blob is not None and blob.lease is not None and dict(ghost.leases).get(who) == blob.lease.id:
             raise Violation(f"{who} ended {ended.status}, and left its lease")
+        if ended.status == 0 and op in ghost.wiped:
+            ghost = ghost._replace(forgotten=ghost.forgotten | {op})
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))
 
     def _check_other(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> None:
