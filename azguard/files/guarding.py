@@ -62,11 +62,8 @@ class Guarding:
     temporary: ProcessNotes | None = None
 
 
-def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_owner: bool = False) -> Written:
-    """Write under the guard that the conditions name.
-
-    ``drops_owner`` says that the write itself takes the record of the lease's holder away, as other metadata do.
-    """
+def perform(write: FileWrite, guarding: Guarding, deadline: Deadline) -> Written:
+    """Write under the guard that the conditions name."""
     write = replace(write, conditions=take_over(write.target, write.conditions, guarding, deadline))
     if write.conditions.expected_etag is None:
         return writes.send(write, None, deadline)
@@ -75,7 +72,7 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
         if write.operation.deletes:
             held.lease.is_gone = True
             return done
-        return done if drops_owner else finish(write.target, held, done, deadline)
+        return finish(write.target, held, done, deadline)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Entities read, one or many, and requests about them, one function each; the writes let the wire's errors through.
+"""Entities read, one or many, and written by one request; the writes let the wire's errors through.
 
 A delete of a missing entity is an error: two clients that claim an entity by deleting it do not both succeed.
 
@@ -30,12 +30,10 @@ from azguard.wire.operations.tables import (
     TABLE_ENTITY_DELETE,
     TABLE_ENTITY_GET,
     TABLE_ENTITY_INSERT,
-    TABLE_ENTITY_INSERT_OR_MERGE,
-    TABLE_ENTITY_INSERT_OR_REPLACE,
-    TABLE_ENTITY_MERGE,
     TABLE_ENTITY_QUERY,
     TABLE_ENTITY_UPDATE,
 )
+from azguard.wire.rows import Operation
 
 T = TypeVar("T")
 # The most that the service puts into one page.
@@ -127,30 +125,25 @@ def _parse(answer: Answer, parse: Callable[[Any], T]) -> T:
         raise Unreadable("the answer is no entity") from error
 
 
-def insert(target: Target, entity: Entity, timeouts: Limits) -> str:
-    """Insert an entity, which must not be there, and return its ETag.
+def send(operation: Operation, target: Target, entity: Entity, timeouts: Limits, version: str | None = None) -> str:
+    """Write an entity, whose keys say where it is in the table of ``target``, and return its ETag.
 
-    Source: https://learn.microsoft.com/rest/api/storageservices/insert-entity
+    ``version`` is the value of If-Match, for the operations that have one.
+
+    Source: the pages Insert Entity, Update Entity, Merge Entity, Insert Or Replace Entity and Insert Or Merge Entity of
+        https://learn.microsoft.com/rest/api/storageservices/
     """
-    return _etag(call(TABLE_ENTITY_INSERT, target, timeouts, body=edm.to_body(entity)))
+    given: dict[str, Any] = {} if version is None else {"if_match": version}
+    answer = call(operation, locate(target, entity), timeouts, body=edm.to_body(entity), **given)
+    if not answer.etag:
+        # The answer to every write of an entity has it.
+        raise BrokenAnswer(Broken.TRUNCATED)
+    return str(answer.etag)
 
 
-def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: Limits) -> str:
-    """Replace a version of an entity, or merge properties into it, and return the new ETag.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/update-entity2 and /merge-entity
-    """
-    operation = TABLE_ENTITY_MERGE if merge else TABLE_ENTITY_UPDATE
-    return _etag(call(operation, locate(target, entity), timeouts, body=edm.to_body(entity), if_match=etag))
-
-
-def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Limits) -> str:
-    """Write an entity over any version, or where there is none, and return its ETag.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/insert-or-replace-entity and /insert-or-merge-entity
-    """
-    operation = TABLE_ENTITY_INSERT_OR_MERGE if merge else TABLE_ENTITY_INSERT_OR_REPLACE
-    return _etag(call(operation, locate(target, entity), timeouts, body=edm.to_body(entity)))
+def put(target: Target, entity: Entity, version: str | None, timeouts: Limits) -> str:
+    """Replace a version of an entity, insert it where ``version`` is None, and return the new ETag."""
+    return send(TABLE_ENTITY_INSERT if version is None else TABLE_ENTITY_UPDATE, target, entity, timeouts, version)
 
 
 def delete(target: Target, etag: str, timeouts: Limits) -> None:
@@ -165,13 +158,6 @@ def locate(target: Target, entity: Entity) -> Target:
     """Return the place of an entity that is written, in the table of ``target``: its keys say it."""
     keys = (target.address.container, str(entity[PARTITION_KEY]), str(entity[ROW_KEY]))
     return Target(target.account, Address(Kind.ENTITY, keys))
-
-
-def _etag(answer: Answer) -> str:
-    """Return the ETag, which the answer to every write of an entity has; without it the answer was truncated."""
-    if not answer.etag:
-        raise BrokenAnswer(Broken.TRUNCATED)
-    return str(answer.etag)
 
 
 class PrintedEntity(dict[str, Any]):

@@ -281,8 +281,7 @@ class _Transaction:
 def _to_part(made: EntityWrite) -> TransactionPart:
     """Return a write as it is sent; an invalid one fails here, before anything is sent."""
     body = None if made.verb is Verb.DELETE else edm.to_body(made.sent)
-    version = None if made.verb in (Verb.INSERT, Verb.UPSERT) else made.version
-    return TransactionPart(made.verb.operation(merges=made.merges), made.target, body, version)
+    return TransactionPart(made.operation, made.target, body, made.version)
 
 
 def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten:

@@ -97,7 +97,7 @@ class VersionedEntity:
         touch: Entity = self.keys | _to_lineage_property(state, lineage)
         etag = str(state.etag)
         return lambda: CommittedVersion(
-            entities.write(self.target, touch, etag, merge=True, timeouts=write_timeouts(deadline))
+            entities.send(TABLE_ENTITY_MERGE, self.target, touch, write_timeouts(deadline), etag)
         )
 
     def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
@@ -112,10 +112,7 @@ class VersionedEntity:
         return dict(zip(KEYS, self.target.address.parts[1:], strict=True))
 
     def _write(self, entity: Entity, state: CurrentVersion, deadline: Deadline) -> CommittedVersion:
-        timeouts = write_timeouts(deadline)
-        if state.etag is None:
-            return CommittedVersion(entities.insert(self.target, entity, timeouts))
-        return CommittedVersion(entities.write(self.target, entity, state.etag, merge=False, timeouts=timeouts))
+        return CommittedVersion(entities.put(self.target, entity, state.etag, write_timeouts(deadline)))
 
 
 def to_current_version(found: Stored) -> CurrentVersion:
@@ -192,13 +189,7 @@ class LedgeredEntity(VersionedEntity):
         row = self._row(_VOID)
         void = self._void
 
-        def write() -> CommittedVersion:
-            timeouts = write_timeouts(deadline)
-            if void is None:
-                return CommittedVersion(entities.insert(self.target, row, timeouts))
-            return CommittedVersion(entities.write(self.target, row, void, merge=False, timeouts=timeouts))
-
-        return write
+        return lambda: CommittedVersion(entities.put(self.target, row, void, write_timeouts(deadline)))
 
     def _has_row(self, deadline: Deadline) -> bool:
         table, partition, _ = self.target.address.parts

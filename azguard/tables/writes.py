@@ -104,8 +104,14 @@ class EntityWrite:
         return self.stamp is not None or self.verb is Verb.DELETE
 
     @property
-    def version(self) -> str:
+    def operation(self) -> Operation:
+        return self.verb.operation(merges=self.merges)
+
+    @property
+    def version(self) -> str | None:
         """Return the value of If-Match, without which a replace or a merge would create what is missing."""
+        if self.verb in (Verb.INSERT, Verb.UPSERT):
+            return None
         return self.conditions.headers[Condition.IF_MATCH.header]
 
     @property
@@ -235,14 +241,10 @@ def _list_properties(made: EntityWrite) -> str:
 
 
 def _send(made: EntityWrite, timeouts: Limits) -> str | None:
-    if made.inserts:
-        return entities.insert(made.target, made.sent, timeouts)
-    if made.verb is Verb.UPSERT:
-        return entities.upsert(made.target, made.sent, merge=made.merges, timeouts=timeouts)
     if made.verb is Verb.DELETE:
-        entities.delete(made.target, made.version, timeouts)
+        entities.delete(made.target, str(made.version), timeouts)
         return None
-    return entities.write(made.target, made.sent, made.version, merge=made.verb is Verb.MERGE, timeouts=timeouts)
+    return entities.send(made.operation, made.target, made.sent, timeouts, made.version)
 
 
 def find_outcome(made: EntityWrite, patience: Deadline, before: Stored | None = None) -> Finding[str | None]:

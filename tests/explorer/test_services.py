@@ -20,6 +20,7 @@ from azguard.resources import lifecycles
 from azguard.tables import entities, updates
 from azguard.wire.client import Limits
 from azguard.wire.failures import ServiceRefusal
+from azguard.wire.operations.tables import TABLE_ENTITY_MERGE
 from tests.explorer import wire
 from tests.explorer.blob_service import BlobService
 from tests.explorer.file_service import FileService
@@ -133,13 +134,13 @@ def tell_of_entities(account: Account, table: str) -> list[object]:
 
     steps: list[Callable[[], object]] = [
         lambda: entities.get(target, deadline).entity,
-        lambda: entities.write(target, {**row, "a": "0"}, 'W/"1"', merge=False, timeouts=_TIMEOUTS),
-        lambda: version.append(entities.insert(target, {**row, "a": "1"}, _TIMEOUTS)),
-        lambda: entities.insert(target, {**row, "a": "2"}, _TIMEOUTS) and None,
-        lambda: version.append(entities.write(target, {**row, "b": "2"}, version[-1], merge=True, timeouts=_TIMEOUTS)),
+        lambda: entities.put(target, {**row, "a": "0"}, 'W/"1"', _TIMEOUTS),
+        lambda: version.append(entities.put(target, {**row, "a": "1"}, None, _TIMEOUTS)),
+        lambda: entities.put(target, {**row, "a": "2"}, None, _TIMEOUTS) and None,
+        lambda: version.append(entities.send(TABLE_ENTITY_MERGE, target, {**row, "b": "2"}, _TIMEOUTS, version[-1])),
         lambda: _without_time(entities.get(target, deadline).entity),
-        lambda: version.append(entities.write(target, {**row, "c": "3"}, version[-1], merge=False, timeouts=_TIMEOUTS)),
-        lambda: entities.write(target, row, version[-2], merge=False, timeouts=_TIMEOUTS) and None,
+        lambda: version.append(entities.put(target, {**row, "c": "3"}, version[-1], _TIMEOUTS)),
+        lambda: entities.put(target, row, version[-2], _TIMEOUTS) and None,
         lambda: transact(version[-2]) and None,
         lambda: version.append(transact(version[-1])),
         lambda: transact(version[-1]) and None,

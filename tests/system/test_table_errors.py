@@ -111,7 +111,7 @@ def test_a_code_of_the_table_service_has_words_and_a_way_out(
     body = json.dumps({"odata.error": {"code": code, "message": {"lang": "en-US", "value": "As the service says."}}})
     target = answering("entity:Orders/eu/1", status, body)
     with pytest.raises(Exception) as caught:  # noqa: PT011  # which class the SDK picks is what must not matter
-        entities.insert(target, {"PartitionKey": "eu", "RowKey": "1"}, Limits())
+        entities.put(target, {"PartitionKey": "eu", "RowKey": "1"}, None, Limits())
     error = in_words(translate(caught.value, target))
     told = (type(error), error.service_code, words in error.message, (error.hint or "").startswith(hint))
     assert told == (kind, code, True, True)

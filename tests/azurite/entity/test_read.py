@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.requests.deadline import Deadline
+from azguard.tables import entities as entity_requests
 from azguard.tables.entities import (
     Stored,
     as_printed,
@@ -18,10 +19,8 @@ from azguard.tables.entities import (
     delete,
     find_address,
     get_selected,
-    insert,
     query,
     read_pages,
-    write,
 )
 from azguard.wire.client import Limits
 from tests.support import table_world, thorough
@@ -46,7 +45,7 @@ KEYS = ["eu", "a b", "O'Brien", "''", "100%", "%2F", "a+b&c=d", "ü名😀", "x;
 def put(cli: CliWorld, table: str, row: str, partition: str = "eu", **properties: Any) -> str:
     """Insert an entity past the command line and return its address."""
     address = Address(Kind.ENTITY, (table, partition, row))
-    insert(target(cli, address), {"PartitionKey": partition, "RowKey": row, **properties}, Limits())
+    entity_requests.put(target(cli, address), {"PartitionKey": partition, "RowKey": row, **properties}, None, Limits())
     return address.short
 
 
@@ -241,7 +240,7 @@ def test_status_tells_which_entities_changed_or_vanished(cli: CliWorld, table: s
         put(cli, table, row, n=1)
     cli.call("entity", "query", table)
     here = target(cli, Address(Kind.ENTITY, (table, "eu", "b")))
-    etag = write(here, {"PartitionKey": "eu", "RowKey": "b"}, "*", merge=False, timeouts=Limits())
+    etag = entity_requests.put(here, {"PartitionKey": "eu", "RowKey": "b"}, "*", Limits())
     delete(target(cli, Address(Kind.ENTITY, (table, "eu", "c"))), "*", Limits())
     ran = cli.call("status")
     found = {each["address"][-1]: (each["state"], each["current_etag"]) for each in ran.json}
@@ -276,7 +275,7 @@ def test_any_entity_comes_back_byte_for_byte(shared: tuple[CliWorld, str], rows:
     for number, entity in enumerate(rows):
         mine = {**entity, "PartitionKey": partition, "RowKey": f"{number}{entity['RowKey']}"}
         here = target(world, Address(Kind.ENTITY, (table, partition, mine["RowKey"])))
-        etag = insert(here, mine, Limits())
+        etag = entity_requests.put(here, mine, None, Limits())
         sent[here.address] = json.dumps({"odata.etag": etag, **mine}, sort_keys=True)
         got[here.address] = written(get_selected(here, (), Deadline()))
     mine_only = bind_parameters("PartitionKey eq @p", [f"p={partition}"])
