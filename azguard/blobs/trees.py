@@ -1,38 +1,29 @@
-"""Blobs under a prefix, as trees of files see them. A small blob takes one request."""
+"""Blobs under a prefix, as trees of files see them."""
 
-import hashlib
-import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.address import Kind
 from azguard.blobs import deletes, listing
 from azguard.blobs.content import put_blob
-from azguard.blobs.content.download import BlobDownload, BlobGot
+from azguard.blobs.content.download import BlobDownload
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.blobs.refusals import explain_stale_read
 from azguard.guards.resolve import Conditions
-from azguard.requests import calls, delivery
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
-from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Written
 from azguard.resources import downloads, lifecycles, properties
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
-from azguard.wire.call import call
-from azguard.wire.client import Limits
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
 _CONTENT = Shares(1 + AT_ONCE)
-#: Each of many jobs has one of them in memory.
+# Each of many jobs has one of them in memory.
 _SMALL_BYTES = 1 << 20
-_RANGE = f"bytes=0-{_SMALL_BYTES - 1}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +69,11 @@ class BlobTree(TreeStore):
         return written, upload.stamp
 
     def get(self, get: TreeGet) -> tuple[Any, str | None]:
-        """Read a blob into a file; see ``downloads.to_file``. A small one takes one request."""
+        """Read a blob into a file; see ``downloads.to_file``. A small one takes one request, and waits for no other."""
         size, progress = get.size, get.progress
-        if size is not None and 0 < size <= _SMALL_BYTES:
-            found = _read_small_to_file(get)
-            if found is not None:
-                return found
-        with _CONTENT.hold(None if size is None else -(-size // SINGLE_BYTES)) as count:
+        is_small = size is not None and size <= _SMALL_BYTES
+        share = nullcontext(1) if is_small else _CONTENT.hold(None if size is None else -(-size // SINGLE_BYTES))
+        with share as count:
             # The run may have been stopped meanwhile.
             progress(0)
             begin = partial(BlobDownload, get.target, get.conditions, get.deadline.fresh, at_once=max(1, count - 1))
@@ -94,55 +83,3 @@ class BlobTree(TreeStore):
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> Written:
         return deletes.delete(target, conditions, self.snapshots, deadline, listed=listed)
-
-
-def _read_small_to_file(get: TreeGet) -> tuple[BlobGot, str | None] | None:
-    """Write a small blob's content to a file, whole or not at all, and return the result and the blob's lineage.
-
-    Return None and write nothing if one request cannot read the whole blob, or if the file is a device.
-    """
-    target, deadline = get.target, get.deadline
-    mode = delivery.find_mode(get.file)
-    if mode is not None and not stat.S_ISREG(mode):
-        return None
-    headers = get.conditions.request_headers
-    with explain_stale_read(target, get.conditions, deadline):
-        found = calls.read(lambda timeouts: _read(target, headers, timeouts), target, deadline)
-    if found is None:
-        return None
-    content, got, lineage = found
-    get.progress(len(content))
-    with delivery.replace_file(get.file, mode) as stream:
-        stream.write(content)
-        inode = delivery.find_inode(stream)
-        get.admit(got.content_hash)
-    return replace(got, file=str(get.file), inode=inode), lineage
-
-
-def _read(target: Target, headers: Mapping[str, str], timeouts: Limits) -> tuple[bytes, BlobGot, str | None] | None:
-    """Read a blob and its lineage from one answer; None if it is empty, larger than one request reads, or odd.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob
-    """
-    answer = call(BLOB_GET, target, timeouts, headers=headers, range=_RANGE)
-    content = answer.content
-    is_whole = answer.content_range == f"bytes 0-{len(content) - 1}/{len(content)}"
-    if answer.status != HTTPStatus.PARTIAL_CONTENT or not is_whole or not answer.etag or not answer.last_modified:
-        return None
-    metadata = answer.metadata
-    with suppress(ValueError):
-        got = BlobGot(
-            address=str(target.address),
-            etag=answer.etag,
-            last_modified=answer.last_modified,
-            content_length=len(content),
-            start=0,
-            length=len(content),
-            content_type=answer.content_type,
-            blob_type=answer.blob_type,
-            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
-            file=None,
-            metadata=drop_lineage(metadata),
-        )
-        return content, got, metadata.get(KEY)
-    return None
