@@ -12,7 +12,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/snapshot-blob
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -227,9 +227,8 @@ class VersionKeeper:
         kinds = {BlobPut: BlobPutKept, UpdateReport: UpdateReportKept}
         if type(result) not in kinds:
             return result
-        known = {each.name: getattr(result, each.name) for each in fields(result)}
         replaced = self._newest if result.outcome == "committed" else None
-        return kinds[type(result)](**known, snapshot=replaced)
+        return kinds[type(result)](**vars(result), snapshot=replaced)
 
     def drop_others(self, outcome: str, deadline: Deadline) -> None:
         """Delete the snapshots of versions that other writers have replaced. What cannot be deleted stays."""

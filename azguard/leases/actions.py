@@ -150,11 +150,10 @@ def _explain(target: Target, error: AzguardError, deadline: Deadline) -> Azguard
         return state
     if state is None:
         return error
-    holder = None if state.free else state.describe_holder()
     return error.but(
         lease_state=state.state,
         current_etag=state.etag if isinstance(error, Changed) else error.current_etag,
-        detail=error.detail if holder is None else (*error.detail, f"held by {holder}"),
+        detail=error.detail if state.free else (*error.detail, *state.held_by),
     )
 
 

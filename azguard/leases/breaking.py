@@ -1,7 +1,7 @@
 """Break a lease as an operator does: only the lease that was shown, and only if the safeguards hold for it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Locked, NotFound, UsageError
@@ -206,7 +206,7 @@ def _break_shown(
             if conditions.headers:
                 raise
         else:
-            return _add_broken_lease(done, state)
+            return BreakDone(**vars(done), broken=summarize_broken(state))
         state = _look_at_breakable(target, deadline.fresh())
         if shown.holder is None and state.holder is None:
             raise _build_refusal(
@@ -228,11 +228,6 @@ def _break_tied(target: Target, period: int | None, tied: Conditions, deadline: 
         raise _build_no_lease(target, "available") from error
 
 
-def _add_broken_lease(done: LeaseDone, state: LeaseState) -> BreakDone:
-    same = {each.name: getattr(done, each.name) for each in fields(LeaseDone)}
-    return BreakDone(**same, broken=summarize_broken(state))
-
-
 def _tie_to_version(target: Target, state: LeaseState) -> Conditions:
     """Return the condition that ties a break to the version that was shown, if the service honours one."""
     honours = operation_of(target, Action.BREAK).honours
@@ -244,11 +239,10 @@ def _tie_to_version(target: Target, state: LeaseState) -> Conditions:
 
 
 def _build_refusal(state: LeaseState, target: Target, words: str, known: tuple[str, ...] = ()) -> Changed:
-    holder = state.describe_holder()
     return Changed(
         words,
         address=str(target.address),
-        detail=known if holder is None else (*known, f"held by {holder}"),
+        detail=(*known, *state.held_by),
         current_etag=state.etag,
         lease_state=state.state,
         reason="lease_not_broken",

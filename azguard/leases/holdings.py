@@ -323,7 +323,7 @@ class HoldingChange(Holding):
 
     @classmethod
     def of(cls, change: str, holding: Holding) -> Self:
-        return cls(**{each.name: getattr(holding, each.name) for each in fields(Holding)}, change=change)
+        return cls(**vars(holding), change=change)
 
 
 def index(found: Sequence[Holding]) -> Mapping[str, Holding]:

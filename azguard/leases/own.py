@@ -328,13 +328,12 @@ def _bound(deadline: Deadline) -> Deadline:
 
 
 def _build_lost(before: LeaseState, target: Target, why: str) -> LockLost:
-    holder = None if before.free else before.describe_holder()
     return LockLost(
         f"the lease of {target} was not held until its release: {why}",
         address=str(target.address),
         lease_state=before.state,
         current_etag=before.etag,
-        detail=() if holder is None else (f"held by {holder}",),
+        detail=() if before.free else before.held_by,
         reason="lock_lost_before_release",
     )
 

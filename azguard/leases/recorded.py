@@ -319,9 +319,7 @@ def wait_until_free(
     if (free := poll(look_once, patience, uniform)) is not None:
         return free
     assert state is not None
-    holder = state.describe_holder()
-    detail = () if holder is None else (f"held by {holder}",)
-    raise build_gave_up(target, patience, state.state, detail)
+    raise build_gave_up(target, patience, state.state, state.held_by)
 
 
 def build_gave_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:

@@ -162,6 +162,12 @@ class LeaseState:
             return None
         return str(earlier) if self.free else f"an unknown holder; before: {earlier} – {self._find_doubt(earlier)}"
 
+    @property
+    def held_by(self) -> tuple[str, ...]:
+        """Return the line of a refusal that says who holds it; none where no record does."""
+        holder = self.describe_holder()
+        return () if holder is None else (f"held by {holder}",)
+
     @cached_property
     def _records(self) -> list[Holder]:
         others = _read_other_holder(self.metadata, self.address, is_disk=self.is_vm_disk)
@@ -233,11 +239,10 @@ def name_holder(error: E, found: LeaseState) -> E:
     told = error.but(lease_state=found.state)
     if found.free:
         return told
-    holder, words = found.holder, found.describe_holder()
-    if holder is not None:
+    if (holder := found.holder) is not None:
         reason = holder.reason if isinstance(holder, Owner) else None
         told = told.but(facts={**error.facts, "holder": holder.name, "since": holder.since, "reason": reason})
-    return told.but(detail=(*error.detail, "no record says who holds it" if words is None else f"held by {words}"))
+    return told.but(detail=(*error.detail, *(found.held_by or ("no record says who holds it",))))
 
 
 def _with_both_versions(error: Changed, target: Target, conditions: Conditions, deadline: Deadline) -> Changed:

@@ -1,7 +1,7 @@
 """Locks as people see them: what ``lock show``, ``hold``, ``check``, ``release`` print of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from azguard import columns
@@ -120,7 +120,7 @@ def show(target: Target, deadline: Deadline) -> Sequence[LeaseFacts]:
     of_lock = shown.summarize(first)
     found: list[LeaseFacts] = [
         LockFacts(
-            **{each.name: getattr(of_lock, each.name) for each in fields(of_lock)},
+            **vars(of_lock),
             sequence=None if highest is None else highest.number,
             readers=() if seen is None else tuple(_describe_reader(each) for each in seen.readers if each.is_inside),
             waiters=None if seen is None else tuple(_describe_waiters(seen)),
