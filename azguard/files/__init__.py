@@ -7,8 +7,7 @@ has no lease (directories) can only be compared.
 ``directories``   create, show, delete and rename directories
 ``files``         show, delete and rename files
 ``entries``       directories and files as commands show and list them; headers, attributes, times, and metadata
-``download``      content out of a file, one version of it: what each answer is compared with
-``ranges``        ranges of a file: listed, written, cleared; and the length of a file
+``content``       the content of a file: read, ranges of it listed, written, cleared; and its length
 ``copies``        a file as a copy of another one, or of a blob
 ``replacing``     new content for a file, and its rename into place under the guard of the conditions
 ``temporary``     the temporary file that is filled first, and the notes of it

@@ -18,7 +18,7 @@ from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
 from azguard.errors import BadRequest, Changed, Exists, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import guarding, temporary, writes
-from azguard.files.download import FileDownload
+from azguard.files.content import FileDownload
 from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile

@@ -13,7 +13,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists, NotFound
 from azguard.files import entries, files, replacing
-from azguard.files.download import FileDownload
+from azguard.files.content import FileDownload
 from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
 from azguard.files.temporary import PREFIX

@@ -23,7 +23,7 @@ from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import AzguardError, Changed, NotFound, TransformFailed, UsageError
 from azguard.files import guarding, temporary, writes
-from azguard.files.download import FileDownload
+from azguard.files.content import FileDownload
 from azguard.files.entries import SmbProperties, drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.replacing import choose_smb, give_lease

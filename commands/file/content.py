@@ -24,8 +24,8 @@ from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from azguard.files.content import RangeWrite
     from azguard.files.entries import SmbProperties
-    from azguard.files.ranges import RangeWrite
     from azguard.files.replacing import FileUpload
     from azguard.resources.properties import ContentHeaders
 
@@ -97,7 +97,7 @@ def get(
 
     Topics: files, scopes, trees
     """
-    from azguard.files.download import FileDownload
+    from azguard.files.content import FileDownload
     from azguard.resources import downloads
 
     if tree.recursive:
@@ -241,14 +241,14 @@ def put_range(
 
     Topics: files
     """
-    from azguard.files import ranges
+    from azguard.files import content
 
     write = _plan(env, path, offset)
     with (
         given.open() as stream,
         env.out.progress_bar(f"put {write.target}", streams.size(stream)) as progress,
     ):
-        done = ranges.put_range(write, stream, progress.at)
+        done = content.put_range(write, stream, progress.at)
     addresses.record_written(env, write.target, write.conditions, done)
     env.out.show(done)
 
@@ -258,7 +258,7 @@ def put_range(
     spec=common.operation(FILE_PUT_RANGE),
     rules=(
         one_of("--length", "how many bytes to clear", "--length 512"),
-        checked("--offset --length", "whole blocks of 512 bytes", "ranges.clear_range"),
+        checked("--offset --length", "whole blocks of 512 bytes", "content.clear_range"),
     ),
 )
 def clear_range(
@@ -280,14 +280,14 @@ def clear_range(
 
     Topics: files
     """
-    from azguard.files import files, ranges
+    from azguard.files import content, files
 
     write = _plan(env, file, offset)
     if dry_run:
         look = lambda: files.show(write.target, write.conditions, env.deadline)  # noqa: E731
         nouns.show_doomed(env, write.target, write.conditions, look, outcome=WOULD_CLEAR)
         return
-    done = ranges.clear_range(write, length or 0)
+    done = content.clear_range(write, length or 0)
     addresses.record_written(env, write.target, write.conditions, done)
     env.out.show(done)
 
@@ -310,17 +310,17 @@ def list_ranges(
 
     Topics: files
     """
-    from azguard.files import ranges
+    from azguard.files import content
 
     target = env.locate(file, Kind.FILE)
-    asked = ranges.RangesAsked(offset=offset, length=length, previous=previous_snapshot)
-    found = ranges.list_ranges(target, asked, env.conditions(target), env.deadline)
+    asked = content.RangesAsked(offset=offset, length=length, previous=previous_snapshot)
+    found = content.list_ranges(target, asked, env.conditions(target), env.deadline)
     env.out.show_each(islice(found, num_results))
 
 
 def _plan(env: Environment, file: str, offset: int) -> "RangeWrite":
     """Return the write of a range, under the conditions of this run."""
-    from azguard.files.ranges import RangeWrite
+    from azguard.files.content import RangeWrite
 
     target = env.locate(file, Kind.FILE, writable=True)
     return RangeWrite(target, env.conditions(target), addresses.guarding(env), env.deadline, offset)

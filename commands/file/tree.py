@@ -176,13 +176,13 @@ def resize(
 
     Topics: files
     """
-    from azguard.files import ranges
+    from azguard.files import content
 
     target = env.locate(file, Kind.FILE, writable=True)
     wanted = size if length is None else length
     assert wanted is not None
     conditions = env.conditions(target)
-    done = ranges.resize_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
+    done = content.resize_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
     addresses.record_written(env, target, conditions, done)
     env.out.show(done)
 
