@@ -95,7 +95,7 @@ def forget(
         azguard cache forget blob:site/config.json --dry-run
     """
     scope = None if all_scopes else env.scope
-    known = [key for each in addresses for key in etag_cache.list_known(env.cache, env.location(each), scope)]
+    known = [key for each in addresses for key in env.cache.list_known(env.location(each), scope)]
     if dry_run:
         env.cache.require_readable()
         forgotten = len(known)

@@ -24,16 +24,7 @@ from azguard.cache import records as cache_records
 from azguard.cache.copies import Copy
 from azguard.cache.database import CacheDatabase, Step, connect_scratch, explain_full_disk
 from azguard.cache.file import NAME
-from azguard.cache.records import (
-    Entry,
-    HeldLease,
-    Key,
-    Row,
-    count_microseconds,
-    find_command,
-    find_selection,
-    require_no_secrets,
-)
+from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, find_selection, require_no_secrets
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.guards.versions import SeenVersion
 from azguard.naming import same_host
@@ -140,13 +131,7 @@ class EtagCache:
     def are_recorded(self, version: Entry, command: str, *entries: Entry | None) -> bool:
         """Return whether a command has recorded a version in all of these entries, and lately."""
         since = iso(self._now() - _LATELY) or ""
-        wanted = (version.etag, version.content_hash, command)
-        return all(
-            each is not None
-            and (each.etag, each.content_hash, find_command(each.command)) == wanted
-            and each.time >= since
-            for each in entries
-        )
+        return all(each is not None and each.repeats(version, command) and each.time >= since for each in entries)
 
     def record(
         self,
@@ -226,9 +211,10 @@ class EtagCache:
         this, values = ("account = ? AND address = ?", key) if all_scopes else (sql.THIS, self._this(key))
         return self._database.write(*sql.delete_entries(this, values))
 
-    def list_keys(self, address: str, scope: str | None = None) -> list[Key]:
-        """Return the resources of this address, of any account, of which anything is known, a part alone included."""
-        return [Key(*row) for row in self._database.stream(sql.KEYS, (scope, address))]
+    def list_known(self, location: Location, scope: str | None) -> list[Key]:
+        """Return the resources at a location, in every account that it may be in, of one scope, or with None of all."""
+        found = (Key(*row) for row in self._database.stream(sql.KEYS, (scope, str(location.address))))
+        return [key for key in found if _is_at(key.account, location)]
 
     def list_entries(self, scope: str | None = None, prefix: str | None = None) -> Iterator[Entry]:
         """Yield entries, newest first, in constant memory; ``prefix`` is how their addresses begin."""
@@ -338,11 +324,8 @@ class EtagCache:
         Return whether it is forgotten.
         """
         row = (lease.scope, *lease.key, lease.lease_id, count_microseconds(datetime.fromisoformat(lease.time)))
-        return bool(
-            self._database.write(
-                (f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ? AND time = ? AND confirmed", [row])
-            )
-        )
+        change = f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ? AND time = ? AND confirmed"
+        return bool(self._database.write((change, [row])))
 
     def move_leases(self, account: str, before: str, after: str) -> None:
         """Remember that all whose address begins with ``before`` begins with ``after`` now, in every scope."""
@@ -408,11 +391,6 @@ def require_entries(cache: EtagCache, location: Location, scope: str) -> list[En
         address = str(location.address)
         raise NotFound(f"{address} was never read here", address=address, reason="address_not_in_scope")
     return found
-
-
-def list_known(cache: EtagCache, location: Location, scope: str | None) -> list[Key]:
-    """Return the resources at a location, in every account that it may be in, for one scope or with None for all."""
-    return [key for key in cache.list_keys(str(location.address), scope) if _is_at(key.account, location)]
 
 
 def _is_at(account: str, location: Location) -> bool:

@@ -76,6 +76,11 @@ class Entry:
     def key(self) -> Key:
         return Key(self.account, self.address)
 
+    def repeats(self, version: "Entry", command: str) -> bool:
+        """Return whether this command has recorded this version before."""
+        wanted = (version.etag, version.content_hash, command)
+        return (self.etag, self.content_hash, find_command(self.command)) == wanted
+
 
 @dataclass(frozen=True, slots=True)
 class HeldLease:

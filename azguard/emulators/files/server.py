@@ -377,15 +377,12 @@ _COPY = _of_item(copies.copy, "cw", Opens.REPLACE)
 
 
 def _find_operation(request: FileRequest) -> Route:
-    """Return the operation that a request asks for."""
     comp = request.query.get("comp", "").lower()
     kind = _find_kind(request, comp)
     if request.method == "PUT" and kind == _FILE and not comp and "x-ms-copy-source" in request.headers:
         return _COPY
-    try:
-        return OPERATIONS[request.method, kind, comp]
-    except KeyError:
-        pass
+    if (found := OPERATIONS.get((request.method, kind, comp))) is not None:
+        return found
     if any(found[1:] == (kind, comp) for found in OPERATIONS):
         raise ServiceError("UnsupportedHttpVerb")
     raise ServiceError("InvalidQueryParameterValue")

@@ -1,7 +1,4 @@
-"""Shares and what is in them: found, read and changed. The disk says what exists, the database what is known of it.
-
-And the attributes, times and permission of a directory or file, as a request sets them.
-"""
+"""Shares and what is in them: found, read and changed. The disk says what exists, the database what is known of it."""
 
 import fcntl
 import hashlib
@@ -291,7 +288,6 @@ class Store:
             self._move_nodes(root, source, target)
 
     def _move_nodes(self, root: int, source: str, target: str) -> None:
-        """Give what was renamed on the disk its new path in the tables."""
         moved = [*self.database.list_below(root, source)]
         first = self.database.find_node(root, source)
         for node in [first, *moved] if first else moved:

@@ -60,5 +60,5 @@ def test_what_was_read_of_a_part_alone_is_forgotten_and_counted(cache: EtagCache
 
 
 def _forget(cache: EtagCache, location: Location, scope: str | None) -> int:
-    known = etag_cache.list_known(cache, location, scope)
+    known = cache.list_known(location, scope)
     return sum(cache.forget(key, all_scopes=scope is None) for key in known)

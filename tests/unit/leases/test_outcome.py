@@ -61,7 +61,7 @@ class FakeLease:
         return SimpleNamespace(
             state=state,
             free=self.holder is None,
-            describe_holder=lambda: None,
+            held_by=(),
             etag=self.etag,
             last_modified=self.last_modified,
         )
