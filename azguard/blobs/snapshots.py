@@ -86,7 +86,6 @@ def take_snapshot(given: Snapshot) -> BlobSnapshot:
 
 
 def _take_version(given: Snapshot) -> BlobSnapshot:
-    """Keep the version that the condition names, or nothing."""
     pinned = _pin(given)
     return _to_result(given, pinned, _send_settled(pinned), 0)
 

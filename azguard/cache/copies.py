@@ -113,7 +113,6 @@ def _find_statx() -> Any:
 
 
 def _find_path(descriptor: int) -> bytes | None:
-    """Return the path of an open file, if it still leads there."""
     try:
         if sys.platform == "darwin":
             import fcntl

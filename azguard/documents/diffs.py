@@ -216,5 +216,4 @@ def _show_conflict(ours: list[bytes], theirs: list[bytes]) -> list[bytes]:
 
 
 def _end_lines(lines: list[bytes], end: bytes) -> list[bytes]:
-    """Return lines of which the last has an end, too."""
     return lines if not lines or lines[-1].endswith(b"\n") else [*lines[:-1], lines[-1] + end]

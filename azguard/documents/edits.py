@@ -172,7 +172,6 @@ def apply_to_metadata_text(edits: Iterable[Edit], content: bytes, reserved: str)
 
 
 def _bytes_after(content: bytes, edit: Edit) -> bytes:
-    """Return the bytes that an append adds behind the content."""
     if not isinstance(edit, AppendText):
         return b""
     # An argument that was not UTF-8 arrives with its bytes as surrogates, and leaves as it was typed.

@@ -248,7 +248,6 @@ def _listen(port: int) -> socket.socket:
 
 
 def _hold(port: int) -> socket.socket:
-    """Listen on a chosen port."""
     try:
         return _listen(port)
     except PermissionError as error:

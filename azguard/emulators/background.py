@@ -300,7 +300,6 @@ def _find_azurite(folder: Path) -> Azurite:
 
 @contextmanager
 def _hold_lock(folder: Path) -> Iterator[None]:
-    """Keep other processes from starting or stopping the background emulator."""
     file = folder / _LOCK
     with ExitStack() as stack:
         with explain_unwritable(file, reason="lock_file_not_writable"):

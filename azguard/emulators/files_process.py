@@ -133,7 +133,6 @@ def _check_same(running: FilesEmulator, port: int | None, smb: int | None) -> No
 def _launch_first(
     environ: Mapping[str, str], choices: Iterable[tuple[int, int | None]], location: str, log: Path, wait: float
 ) -> tuple[FilesEmulator, Popen[bytes]]:
-    """Start an emulator on the first of these ports that are free: its own, and that for SMB."""
     taken = ""
     for port, smb in choices:
         try:
@@ -221,7 +220,6 @@ def launch(
 
 
 def _read_smb(lines: list[str]) -> tuple[int | None, str]:
-    """Return the port of SMB, or why there is none."""
     if not lines:
         return None, ""
     port = lines[0].rpartition(":")[2]

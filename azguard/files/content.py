@@ -282,7 +282,6 @@ class _RangeRun:
         return RangeWritten(**done, offset=given.offset, written_bytes=self.done_bytes)
 
     def _write(self, length: int, piece: bytes | None) -> None:
-        """Write a piece at the next byte, or clear so many bytes where there is none."""
         given, start = self.given, self.given.offset + self.done_bytes
         end = start + length
         if end > self.size:

@@ -213,7 +213,6 @@ def _to_copied(
 
 
 def _read_version(source: Target, etag: str | None, deadline: Deadline) -> _FileSource:
-    """Return the version of a source that is there now."""
     try:
         found = _fetch_source(source, deadline)
     except (NotFound, Forbidden, Unauthenticated) as error:
@@ -233,7 +232,6 @@ def _read_version(source: Target, etag: str | None, deadline: Deadline) -> _File
 
 
 def _check_unchanged(source: Target, version: _FileSource, deadline: Deadline) -> None:
-    """Make sure that a source is still the version that was read before the copy."""
     try:
         found = quote_etag(_fetch_source(source, deadline).etag)
     except NotFound as error:
@@ -329,7 +327,6 @@ def _find_begun(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
 
 
 def _await_end(begun: _Begun, source: _FileSource, tell: Callable[[int, int | None], None]) -> None:
-    """Wait until the copy has ended well."""
     given, made = begun.given, begun.made
     left, last = given.patience, -1
     for pause in copies.pauses():

@@ -57,7 +57,6 @@ _PAUSE_SECONDS = 0.2
 
 
 def _open_note(notes: ProcessNotes | None, target: Target, name: str) -> ProcessNote | None:
-    """Note a temporary file under a name, before it is created."""
     if notes is None:
         return None
     address = target.address

@@ -302,7 +302,6 @@ class FileContent(LeasedUpdate):
         return content
 
     def _is_unchanged(self, state: CurrentVersion, deadline: Deadline) -> bool:
-        """Return whether the version that was read is there, or there was none."""
         try:
             return state.etag in (None, self.version_of(lease_state.look(self.target, deadline).etag, None)[0])
         except NotFound:
@@ -379,7 +378,6 @@ class DirectoryMetadata(ComparedMetadata):
 
 
 def _choose_settings(like: Kept | None, metadata: Mapping[str, str], content: bytes) -> dict[str, Any]:
-    """Return the settings that a new file takes over from the file that it replaces."""
     digest = encode_md5(hashlib.md5(content, usedforsecurity=False).digest())
     headers = replace(ContentHeaders() if like is None else like.headers, content_md5=digest)
     settings = {} if like is None else like.smb

@@ -221,7 +221,6 @@ class HoldingsList:
             raise error
 
     def _work(self, account: Account, container: LeaseState, found: "Queue[Holding | _End]") -> None:
-        """List one container, in a thread of the pool."""
         end: BaseException | None = None
         name = container.address.partition(":")[2]
         target = Target(account, Address(Kind.CONTAINER, (name,)))

@@ -304,7 +304,6 @@ class OverdueLock:
         return True
 
     def _is_over(self, owner: Owner, deadline: Deadline) -> bool:
-        """Return whether a holder's time is over for certain."""
         try:
             self._clock.learn(self._target.account, self._target.kind, deadline)
         except Unavailable:

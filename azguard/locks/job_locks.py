@@ -220,7 +220,6 @@ def release(
 
 
 def _build_lost(target: Target, why: str) -> LockLost:
-    """Return the error of a lock that this job holds no more."""
     return LockLost(
         f"the lock {target} is not held by this job any more",
         address=str(target.address),
@@ -259,7 +258,6 @@ def _is_over(known: JobLock) -> bool:
 
 
 def _ends_within(seconds: float, hold: HoldRecord, found: LeaseState) -> bool:
-    """Return whether a lock is released by then without being told to be."""
     until = find_moment(hold.until)
     if until is None or found.answered_at is None:
         return False
@@ -290,7 +288,6 @@ def _describe_holder(hold: HoldRecord, name: str | None) -> str:
 
 
 def _check_renewed(target: Target, hold: HoldRecord) -> None:
-    """See that something renews a lease that is held."""
     process = hold.process
     if process is not None and not process.lives:
         raise _build_lost(target, f"the process that renews it was killed (pid {process.pid})")
@@ -388,7 +385,6 @@ def _clean_up(known: JobLock, found: LeaseState, say: Callable[[str], None]) -> 
 
 
 def _write_log(known: JobLock, found: LeaseState, lost: str | None, say: Callable[[str], None]) -> None:
-    """Add a holder without a process to the history of its lock."""
     owner = owners.read_owner(found.metadata)
     if owner is None or known.hold is None:
         return

@@ -135,7 +135,6 @@ class LeaseLocks:
                 self._plan.settings.refuse_own(request, self._plan.wait)
 
     def _inherit(self, target: Target, around: environment.OuterLock, watch: LockWatch) -> None:
-        """Count a lock as held that is held around us."""
         settings = self._plan.settings
         sent_at = self._now()
         if around.seconds is None:

@@ -150,7 +150,6 @@ class StickyHold:
         return replace(lock, hold=record)
 
     def _stay(self, held: HeldLock) -> HoldRecord:
-        """Write the end on the lock, and make its lease infinite."""
         assert held.record is not None
         plan = self.plan
         owner = self.until.write_on(held.record.owner, held.lease_id)
@@ -251,7 +250,6 @@ class StepHold:
         return self._describe(job_locks.of_hold(plan.request.target, held), tuple(exported), "held")
 
     def _confirm(self, around: JobLock) -> HoldResult:
-        """See that a lock which the environment tells of is held still."""
         request = self.plan.request
         if queue.is_reader_of(str(around.target.address), request.target):
             readers.check_reads(request)
@@ -335,13 +333,11 @@ def _is_told(hold: HoldRecord, variables: StepVariables) -> bool:
 
 
 def _describe_line(hold: HoldRecord) -> LockLine:
-    """Return the line about a lock that later steps read."""
     duration = LONGEST if hold.seconds is None else hold.seconds
     return LockLine(hold.address, hold.endpoint, hold.lease_id, str(hold.fence), str(duration))
 
 
 def _export_with(lines: list[LockLine], hold: HoldRecord) -> dict[str, str]:
-    """Return the variables of these locks and of one more."""
     return environment.export_lines([*(line for line in lines if line.lock != hold.address), _describe_line(hold)])
 
 

@@ -285,7 +285,6 @@ class OwnTicket:
             self._delete(each.target, each.etag)
 
     def _note(self, etag: str, moment: datetime | None) -> None:
-        """Take note of a sign of life that was given."""
         now = self._settings.now()
         self._etag = etag
         self._due = now + _SIGN_SECONDS

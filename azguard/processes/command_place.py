@@ -221,7 +221,6 @@ def _reap() -> None:
 
 
 def _redirect(path: str) -> None:
-    """Read stdin from a file."""
     opened = os.open(path, os.O_RDONLY)
     os.dup2(opened, 0)
     os.close(opened)
@@ -275,7 +274,6 @@ class _Place:
         self._channel.send(**told)
 
     def _prepare(self, order: Mapping[str, Any], folder: Path) -> dict[str, str]:
-        """Write the files of a command, and return its environment."""
         environ = {**self._environ, **order["environ"]}
         for variable, text in order["files"].items():
             environ[variable] = str(folder / variable.lower())

@@ -80,7 +80,6 @@ def _name(above: Path, guardian: int) -> Path:
 
 
 def _find_own() -> Path | None:
-    """Find the folder of the group that this process is in."""
     lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
     for mount in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
@@ -92,7 +91,6 @@ def _find_own() -> Path | None:
 
 
 def _remove_left(above: Path) -> None:
-    """Remove the empty groups of guardians that are gone."""
     for each in above.glob(f"{_PREFIX}*"):
         if not Path("/proc", each.name.removeprefix(_PREFIX)).exists():
             _remove_tree(each)

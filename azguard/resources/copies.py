@@ -169,7 +169,6 @@ def _find_outcome(destination: CopyDestination, copy_id: str, patience: Deadline
 
 
 def _to_ended(target: Target, found: Any, copy_id: str, error: AzguardError | None = None) -> Changed:
-    """Return the error for a copy that cannot be stopped any more."""
     if found.copy.id == copy_id:
         message = f"the copy to {target} had ended before it could be stopped: {found.copy.status}"
     else:

@@ -375,7 +375,6 @@ def _check_installed() -> None:
 
 
 def _explain_no_connection(place: SmbPlace, cause: BaseException, seconds: float) -> Unavailable:
-    """Return the error for a server to which there is no connection."""
     if isinstance(cause, TimeoutError):
         return Unavailable(
             f"{place} did not accept a connection in {seconds:g} s",

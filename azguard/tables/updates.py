@@ -239,7 +239,6 @@ def _read_key(row: Entity) -> AppliedKey | None:
 
 
 def _change(target: Target, entity: Entity, etag: str | None, *, merges: bool = False) -> TransactionPart:
-    """Return the write of an entity over a version, None for none."""
     operation = TABLE_ENTITY_MERGE if merges else TABLE_ENTITY_UPDATE
     place = entities.locate(target, entity)
     return TransactionPart(TABLE_ENTITY_INSERT if etag is None else operation, place, edm.to_body(entity), etag)

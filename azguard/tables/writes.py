@@ -293,7 +293,6 @@ def find_etag(made: EntityWrite, found: Stored | None) -> str | None:
 
 
 def _equals(made: EntityWrite, found: Stored | None) -> bool:
-    """Return whether the entity that is there equals ours, for a write without a lineage."""
     if found is None or made.leaves_lineage:
         return False
     ours = _to_values(made.entity)

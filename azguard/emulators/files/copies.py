@@ -135,7 +135,6 @@ def _check_replaced(store: Store, found: Node, *, over_read_only: bool) -> None:
 
 
 def _find(store: Store, request: FileRequest) -> Node:
-    """Return the properties of a copy's source."""
     if request.foreign is not None:
         return _describe(store, store.get_share(request), request)
     asked = ask_source(request, request.headers["x-ms-copy-source"])

@@ -339,7 +339,6 @@ def apply_smb_properties(
 
 
 def _read_attributes(text: str, kind: str) -> str:
-    """Return attributes as the service writes them."""
     known = {each.lower(): each for each in _ATTRIBUTES}
     try:
         found = [known[each.strip().lower()] for each in text.split("|")]
