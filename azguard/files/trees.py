@@ -90,7 +90,6 @@ class _FileFolders:
         yield from self._walk_below("", deadline)
 
     def locate(self, name: str) -> Target:
-        """Return the directory of that path."""
         share = self.share.address
         return Target(self.share.account, Address(Kind.DIR, (share.container, name), share.snapshot))
 
@@ -118,11 +117,6 @@ class _FileFolders:
         self._made.forget(name)
 
     def delete(self, target: Target, deadline: Deadline) -> bool:
-        """Delete a directory, which the service refuses if it is not empty; return whether it was there.
-
-        Raises:
-            BadRequest: it is not empty.
-        """
         try:
             self._settle(DIRECTORY_DELETE, target, deadline, is_there=False)
         except NotFound:
@@ -208,12 +202,10 @@ class FileTree(TreeStore):
     guarding: Guarding
 
     def fetch(self, target: Target, deadline: Deadline) -> Any:
-        """Return the properties of the share or a file."""
         return properties.fetch(target, Conditions(), deadline)
 
     @cached_property
     def folders(self) -> _FileFolders:
-        """Return the directories."""
         return _FileFolders(self.root, self.prefix)
 
     @property
@@ -226,11 +218,6 @@ class FileTree(TreeStore):
         return "a run that was killed left it" if _is_temporary(name) else None
 
     def locate_new(self, name: str) -> Target:
-        """Return the file of that name, if programs can open it over SMB.
-
-        Raises:
-            UsageError: they cannot, or the service takes no such name.
-        """
         found = self.locate(name)
         naming.check_new_path(name.removeprefix(self.prefix))
         return found
@@ -284,7 +271,6 @@ class FileTree(TreeStore):
         *,
         listed: str | None,  # its lease tells more
     ) -> Written:
-        """Delete a file; see ``files.delete``."""
         return files.delete(target, conditions, self.guarding, deadline)
 
 
