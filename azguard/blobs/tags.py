@@ -324,10 +324,6 @@ class BlobTags(LeasableBlob):
 
         return send if self.lease_id is None else lambda held: self.single.send(lambda: send(held))
 
-    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
-        """Return the write of the same tags, which hold no lineage."""
-        return self.prepare(state, state.content, lineage, lease_id, deadline)
-
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
         """Return 0: tags hold no lineage."""
         return 0

@@ -3,7 +3,7 @@
 The adapters of other parts of a blob have the base class in common with it.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +26,15 @@ from azguard.resources import properties
 from azguard.updates import recording
 from azguard.updates.plan import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
-from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion, Leasable
+from azguard.updates.resource import (
+    Commit,
+    CommittedVersion,
+    CurrentVersion,
+    FencingWrite,
+    KeptVersion,
+    Leasable,
+    UpdatableResource,
+)
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_LEASE_ACQUIRE, BLOB_LEASE_RELEASE
 from azguard.wire.rows import Condition
@@ -42,7 +50,7 @@ _END_OF_LINE = 2
 
 
 @dataclass(frozen=True)
-class LeasableBlob(ABC):
+class LeasableBlob(UpdatableResource, ABC):
     """What content and metadata have in common: the blob, its lease, the caller's fence, and its versions."""
 
     target: Target
@@ -52,18 +60,10 @@ class LeasableBlob(ABC):
     keeper: "VersionKeeper | None" = None
     takes_proposed_id: ClassVar[bool] = True
 
-    @abstractmethod
-    def read(self, deadline: Deadline) -> CurrentVersion:
-        """Return the current version."""
-
-    @abstractmethod
-    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
-        """Return a write that changes nothing but the ETag and the lineage."""
-
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> FencingWrite:
-        """Return that write, bound to ``lease_id``."""
+        """Return the write of ``mark``, bound to ``lease_id``."""
         mark = self.mark(state, lineage, lease_id, deadline)
         return lambda: mark(lease_id)
 
@@ -200,10 +200,6 @@ class BlobContent(LeasableBlob):
         from azguard.documents.metadata import count_room
 
         return count_room(kept.settings.metadata or {}, KEY)
-
-    def canonicalize(self, content: bytes) -> bytes:
-        """Return the content: a blob takes any."""
-        return content
 
     def _find_tier(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> str | None:
         """Return the tier to send, None for the account's default; asked only where it may have been chosen."""

@@ -9,7 +9,7 @@ new, never a mixture. Metadata are one request.
 """
 
 import hashlib
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from contextlib import ExitStack
 from copy import copy
@@ -41,14 +41,14 @@ from azguard.requests.service_errors import service_code
 from azguard.resources import parts, properties
 from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata, fence_by_release
-from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion, Leasable
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, Leasable, UpdatableResource
 
 # Where a file or a share is to be, there is nothing that could hold it.
 _NOWHERE = ("ShareNotFound", "ParentNotFound")
 
 
 @dataclass
-class LeasedUpdate(ABC):
+class LeasedUpdate(UpdatableResource, ABC):
     """What is read, and written under a lease."""
 
     target: Target
@@ -118,14 +118,6 @@ class LeasedUpdate(ABC):
     ) -> FencingWrite:
         """Return a function that makes a write in doubt impossible: it frees the lease and checks the version."""
         return fence_by_release(self, self.read, state, lease_id or "" if self.lease_id is None else None, deadline)
-
-    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
-        """Return none: the service keeps no versions."""
-        return []
-
-    @abstractmethod
-    def read(self, deadline: Deadline) -> CurrentVersion:
-        """Return the current version."""
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
         """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
@@ -298,9 +290,6 @@ class FileContent(LeasedUpdate):
         self._discard()
         super().release(lease_id, deadline)
 
-    def canonicalize(self, content: bytes) -> bytes:
-        return content
-
     def _is_unchanged(self, state: CurrentVersion, deadline: Deadline) -> bool:
         try:
             return state.etag in (None, self.version_of(lease_state.look(self.target, deadline).etag, None)[0])
@@ -354,9 +343,6 @@ class LeasedMetadata(LeasedUpdate):
         except UsageError as error:
             raise error.as_kind(TransformFailed) from None
         return self.set_metadata(state, stamped, deadline)
-
-    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
-        return self.prepare(state, state.content, lineage, lease_id, deadline)
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
         return rules.count_room({**from_json(content), **state.preserved}, KEY)

@@ -24,7 +24,7 @@ from azguard.tables import edm, entities, entity_json
 from azguard.tables.edm import ANNOTATION, DATETIME, KEYS, PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.entities import Stored
 from azguard.times import iso
-from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, UpdatableResource
 from azguard.wire import transactions
 from azguard.wire.failures import Broken, BrokenAnswer
 from azguard.wire.operations.tables import TABLE_ENTITY_INSERT, TABLE_ENTITY_MERGE, TABLE_ENTITY_UPDATE
@@ -44,7 +44,7 @@ _CHANGE = "change"
 
 
 @dataclass
-class VersionedEntity:
+class VersionedEntity(UpdatableResource):
     """An entity as JSON with OData annotations, compared by types and values; its lineage is one of its properties.
 
     The Table service has neither leases nor kept versions: if a writer drops the lineage, the outcome stays unknown.
@@ -53,11 +53,6 @@ class VersionedEntity:
     target: Target
     #: Reads the entity.
     fetch: Callable[[Target, Deadline], Stored] = entities.get
-
-    @property
-    def leases(self) -> None:
-        """Return None: the service has no leases on entities."""
-        return None
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read properties, ETag and lineage from one response.
@@ -99,10 +94,6 @@ class VersionedEntity:
         return lambda: CommittedVersion(
             entities.send(TABLE_ENTITY_MERGE, self.target, touch, write_timeouts(deadline), etag)
         )
-
-    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
-        """Return nothing: the service keeps no versions of entities."""
-        return []
 
     def canonicalize(self, content: bytes) -> bytes:
         return entity_json.canonicalize(content, self.target.address)

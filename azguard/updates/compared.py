@@ -19,7 +19,7 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, with_lineage
-from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion, Leasable
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, Leasable, UpdatableResource
 from azguard.wire.failures import Refusal
 
 
@@ -111,7 +111,7 @@ class StampedMetadata:
 
 
 @dataclass(frozen=True)
-class ComparedMetadata(ABC):
+class ComparedMetadata(UpdatableResource, ABC):
     """The metadata of a resource, as a JSON object of strings."""
 
     target: Target
@@ -125,11 +125,6 @@ class ComparedMetadata(ABC):
     @abstractmethod
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Replace all metadata once. Errors of the wire pass through it."""
-
-    @property
-    def leases(self) -> None:
-        """Return nothing: no lease keeps a writer of metadata out."""
-        return
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         found = self.fetch(deadline)
@@ -163,10 +158,6 @@ class ComparedMetadata(ABC):
 
         return commit
 
-    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
-        """Return the write of the same metadata with our op."""
-        return self.prepare(state, state.content, lineage, lease_id, deadline)
-
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
         return rules.count_room(from_json(content), KEY)
 
@@ -179,10 +170,6 @@ class ComparedMetadata(ABC):
             raise RefusedHere(HTTPStatus.BAD_REQUEST, "NothingComparesVersions")
 
         return refuse
-
-    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
-        """Return none: the service keeps no versions of metadata."""
-        return []
 
     def canonicalize(self, content: bytes) -> bytes:
         return as_json(from_json(content))

@@ -93,9 +93,7 @@ class KeptVersion(NamedTuple):
 class UpdatableResource(Protocol):
     """A resource that can be read and conditionally written."""
 
-    @property
-    def target(self) -> Target:
-        """Return the resource's address and account."""
+    target: Target
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Return the current version, or a state without ETag where there is none."""
@@ -117,6 +115,7 @@ class UpdatableResource(Protocol):
 
     def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return the one request that writes our op over ``state``, and changes nothing else: see ``prepare``."""
+        return self.prepare(state, state.content, lineage, lease_id, deadline)
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
         """Return how many characters the lineage may have beside ``content``."""
@@ -130,11 +129,13 @@ class UpdatableResource(Protocol):
         """
 
     def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
-        """Return the kept versions, oldest first; empty where the account keeps none."""
+        """Return the kept versions, oldest first; none where the service keeps none, or does not tell their writers."""
+        return []
 
     @property
     def leases(self) -> "Leasable | None":
         """Return how the resource is leased; None where the service knows no lease on such a resource."""
+        return None
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the result of the transform in canonical form, so that equal bytes mean unchanged content.
@@ -142,6 +143,7 @@ class UpdatableResource(Protocol):
         Raises:
             TransformFailed: the service would not take it.
         """
+        return content
 
 
 class Leasable(Protocol):

@@ -218,10 +218,7 @@ class FakeResource:
     requests: list[str] = field(default_factory=list)
     silent: bool = False  # whether reads get no answer
     room: int = 8192  # for the lineage
-
-    @property
-    def target(self) -> Target:
-        return TARGET
+    target: Target = TARGET
 
     @property
     def leases(self) -> Leasable | None:
