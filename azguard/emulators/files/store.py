@@ -346,9 +346,6 @@ def _read_attributes(text: str, kind: str) -> str:
         raise ServiceError("InvalidHeaderValue") from None
     if kind == DIRECTORY and "Directory" not in found:
         found = ["Directory", *(each for each in found if each != "None")]
-    # A file that was made with none is answered, and read, with this one.
-    if kind != DIRECTORY and found == ["None"]:
-        found = ["Archive"]
     return " | ".join(found)
 
 
