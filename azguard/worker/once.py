@@ -315,23 +315,6 @@ class KeyRule:
 
     expression: str | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse an expression that is none.
-
-        Raises:
-            UsageError: it is not JMESPath.
-        """
-        if self.expression is None:
-            return
-        import jmespath
-
-        try:
-            jmespath.compile(self.expression)
-        except ValueError as error:
-            raise UsageError(
-                f"{self.expression!r} is not a JMESPath expression: {error}", reason="once_key_malformed"
-            ) from None
-
     def choose(self, body: bytes, message_id: str) -> str:
         """Return the key of a message.
 

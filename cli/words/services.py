@@ -227,7 +227,6 @@ HINTS: Mapping[str, Words] = {
     "metadata_changed": "look, then decide: azguard {noun} metadata get {target}",
     "never_received": "receive it first: azguard message get {container}; or name the receipt: --pop-receipt R",
     "once_body_not_json": "leave --once-key out, or put messages whose body is JSON",
-    "once_key_malformed": "an expression such as order.id; see https://jmespath.org",
     "once_key_missing": "try the expression on a message: azguard message peek QUEUE",
     "once_row_foreign": "name a table that workers alone write: azguard table create Once",
     "once_table_missing": "check the name: azguard table list; to create it: azguard table create {target}",

@@ -69,13 +69,6 @@ def test_an_expression_that_fails_on_a_body_finds_no_key(expression: str) -> Non
     assert refused.value.reason == "once_key_missing"
 
 
-@cases("expression", ["", "[", "a b"])
-def test_what_is_no_expression_is_refused_at_once(expression: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        KeyRule(expression)
-    assert refused.value.reason == "once_key_malformed"
-
-
 @cases(
     ("key", "row"),
     [("order:17", "order:17"), ("a/b", "a~2fb"), ("~", "~7e"), ("é", "~c3~a9"), ("a b", "a~20b"), ("", "")],
