@@ -7,7 +7,8 @@ from http import HTTPStatus
 
 from azguard.address import Kind
 from azguard.doctor.checks import Check, CheckFinding, differs, holds, not_possible
-from azguard.doctor.stage import CONTENT, CheckStage
+from azguard.doctor.plays import CONTENT
+from azguard.doctor.stage import CheckStage
 from azguard.doctor.tap import Misnamed, find_origin
 from azguard.requests.service_codes import CLOCK_SKEW
 from azguard.times import find_http_date, span

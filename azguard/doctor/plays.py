@@ -3,33 +3,45 @@
 An operation that is missing here has no condition and no lease, or stands in ``NOT_TRIED`` with the reason.
 """
 
+import json
 import uuid
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.doctor.stage import (
-    CONTENT,
-    LEASE_SECONDS,
-    PAGE_BYTES,
-    SHARE_GIB,
-    TAGS,
-    CheckStage,
-    build_entity,
-    build_table,
-)
 from azguard.resources import copies
 from azguard.wire.xml import build_document
 
+#: What a page blob is made of, and a range of a file.
+PAGE_BYTES = 512
+#: That of a page blob.
+SEQUENCE_NUMBER = 5
+CONTENT = b"azguard doctor\n"
+LEASE_SECONDS = 60
+# The least that an account of premium shares takes.
+_SHARE_GIB = 100
+_TAGS = build_document("<Tags><TagSet><Tag><Key>doctor</Key><Value>yes</Value></Tag></TagSet></Tags>")
 _PAGE = f"bytes=0-{PAGE_BYTES - 1}"
 _NO_BLOCKS = build_document("<BlockList></BlockList>")
 _BLOCK_ID = "YmxvY2s="
 _NO_POLICIES = build_document("<SignedIdentifiers></SignedIdentifiers>")
 _MESSAGE = build_document("<QueueMessage><MessageText>doctor</MessageText></QueueMessage>")
 _METADATA = {"doctor": "yes"}
-Arguments = Callable[[CheckStage, Target], Mapping[str, Any]]
+
+
+class Maker(Protocol):
+    """Makes what an operation needs beside its target."""
+
+    def make(self, kind: Kind, how: str = "") -> Target:
+        """Make a resource."""
+
+    def source(self, kind: Kind, how: str) -> Target:
+        """Return what copies of this kind are made from."""
+
+
+Arguments = Callable[[Maker, Target], Mapping[str, Any]]
 
 
 class Play(NamedTuple):
@@ -52,14 +64,14 @@ def _fixed(kind: Kind, how: str = "", **given: Any) -> Play:
 def _from_source(kind: Kind, how: str = "", **given: Any) -> Play:
     """Return the play of an operation that reads a source of the same kind."""
 
-    def choose(stage: CheckStage, _: Target) -> Mapping[str, Any]:
+    def choose(stage: Maker, _: Target) -> Mapping[str, Any]:
         return {"copy_source": copies.to_url(stage.source(kind, how)), **given}
 
     return Play(kind, choose, how, requests=1)
 
 
 def _rename(kind: Kind, replaces: str) -> Play:
-    def choose(stage: CheckStage, _: Target) -> Mapping[str, Any]:
+    def choose(stage: Maker, _: Target) -> Mapping[str, Any]:
         return {"rename_source": copies.to_url(stage.make(kind)), "replace_if_exists": replaces}
 
     return Play(kind, choose, requests=1)
@@ -74,8 +86,9 @@ def _lease(verb: str, kind: Kind) -> Play:
     return Play(kind)
 
 
-def _entity(_: CheckStage, target: Target) -> Mapping[str, Any]:
-    return {"body": build_entity(target)}
+def _entity(_: Maker, target: Target) -> Mapping[str, Any]:
+    partition, row = target.address.parts[1:]
+    return {"body": json.dumps({"PartitionKey": partition, "RowKey": row, "count": 0}).encode()}
 
 
 _LEASED = {"blob": Kind.BLOB, "container": Kind.CONTAINER, "share": Kind.SHARE, "file": Kind.FILE}
@@ -90,7 +103,7 @@ PLAYS: Mapping[str, Play] = MappingProxyType(
         "blob.set_metadata": _fixed(Kind.BLOB, metadata=_METADATA),
         "blob.set_tier": _fixed(Kind.BLOB, access_tier="Cool"),
         "blob.get_tags": _fixed(Kind.BLOB),
-        "blob.set_tags": _fixed(Kind.BLOB, body=TAGS),
+        "blob.set_tags": _fixed(Kind.BLOB, body=_TAGS),
         "blob.snapshot": _fixed(Kind.BLOB),
         "blob.copy": _from_source(Kind.BLOB),
         "blob.delete": _fixed(Kind.BLOB, delete_snapshots="include"),
@@ -113,23 +126,26 @@ PLAYS: Mapping[str, Play] = MappingProxyType(
         "container.set_acl": _fixed(Kind.CONTAINER, body=_NO_POLICIES),
         "container.delete": _fixed(Kind.CONTAINER),
         "container.list_blobs": _fixed(Kind.CONTAINER, maxresults=1),
-        "table.create": Play(Kind.TABLE, lambda _, table: {"body": build_table(table)}),
+        "table.create": Play(
+            Kind.TABLE, lambda _, table: {"body": json.dumps({"TableName": table.address.container}).encode()}
+        ),
         "table.entity_query": _fixed(Kind.TABLE, top=1),
         "table.entity_get": _fixed(Kind.ENTITY),
         "table.entity_insert": Play(Kind.ENTITY, _entity),
         "table.entity_update": Play(Kind.ENTITY, _entity),
         "table.entity_merge": Play(Kind.ENTITY, _entity),
         "table.entity_delete": _fixed(Kind.ENTITY),
-        "queue.create": _fixed(Kind.QUEUE, metadata=_METADATA),
+        # With the same metadata, a second create is done.
+        "queue.create": Play(Kind.QUEUE, lambda *_: {"metadata": {"doctor": uuid.uuid4().hex}}),
         "queue.get_metadata": _fixed(Kind.QUEUE),
         "queue.put_message": _fixed(Kind.QUEUE, body=_MESSAGE),
         "queue.peek_messages": _fixed(Kind.QUEUE, numofmessages=1),
         "queue.get_messages": _fixed(Kind.QUEUE, numofmessages=1, visibilitytimeout=1),
         "queue.update_message": _fixed(Kind.MESSAGE, visibilitytimeout=0),
         "queue.delete_message": _fixed(Kind.MESSAGE),
-        "share.create": _fixed(Kind.SHARE, quota=SHARE_GIB),
+        "share.create": _fixed(Kind.SHARE, quota=_SHARE_GIB),
         "share.get_properties": _fixed(Kind.SHARE),
-        "share.set_properties": _fixed(Kind.SHARE, quota=SHARE_GIB),
+        "share.set_properties": _fixed(Kind.SHARE, quota=_SHARE_GIB),
         "share.set_metadata": _fixed(Kind.SHARE, metadata=_METADATA),
         "share.get_acl": _fixed(Kind.SHARE),
         "share.set_acl": _fixed(Kind.SHARE, body=_NO_POLICIES),

@@ -17,7 +17,8 @@ from azguard.blobs.content.append_blob import Append
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.updates import BlobContent
 from azguard.doctor.checks import Check, CheckFinding, differs, holds
-from azguard.doctor.stage import CONTENT, LEASE_SECONDS, CheckStage
+from azguard.doctor.plays import CONTENT, LEASE_SECONDS
+from azguard.doctor.stage import CheckStage
 from azguard.doctor.tap import Damage
 from azguard.errors import AzguardError, OutcomeUnknown
 from azguard.files.updates import FileContent

@@ -3,10 +3,9 @@
 All names begin with ``azguard-doctor-`` and end at random. ``remove_all`` takes away what was made, and nothing else.
 """
 
-import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
+from azguard.doctor.plays import LEASE_SECONDS, PLAYS, SEQUENCE_NUMBER
 from azguard.doctor.tap import Tap
 from azguard.errors import AzguardError, Unavailable
 from azguard.files.guarding import Guarding
@@ -26,18 +26,11 @@ from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 from azguard.wire.client import Limits, find_client
 from azguard.wire.failures import NoAnswer, NotConnected, Refusal, Unreadable
-from azguard.wire.operations import blobs, shares, tables
+from azguard.wire.operations import blobs, tables
 from azguard.wire.rows import Condition, Operation
-from azguard.wire.xml import build_document
 
-#: What a page blob is made of, and the least that a file range has here.
-PAGE_BYTES = 512
-SEQUENCE_NUMBER = 5
-CONTENT = b"azguard doctor\n"
-TAGS = build_document("<Tags><TagSet><Tag><Key>doctor</Key><Value>yes</Value></Tag></TagSet></Tags>")
-LEASE_SECONDS = 60
-# The least that an account of premium shares takes.
-SHARE_GIB = 100
+# What sequence numbers are compared with.
+_OF_PAGES = {"x-ms-blob-sequence-number": str(SEQUENCE_NUMBER)}
 #: What holds what a service has: by the service.
 ROOMS = {"blob": Kind.CONTAINER, "table": Kind.TABLE, "queue": Kind.QUEUE, "file": Kind.SHARE}
 _PREFIX = "azguard-doctor-"
@@ -186,9 +179,10 @@ class CheckStage:
             AzguardError: that is not possible.
         """
         target = self.name(kind)
-        operation, given = _MAKES[kind, how](target)
+        operation = _find_creation(kind, how)
+        given = PLAYS[operation.name].arguments(self, target)
         self.note_made(target)
-        headers = given.pop("headers", {})
+        headers = _OF_PAGES if how == "page" else {}
         if Condition.IF_NONE_MATCH in operation.honours:
             headers = {**headers, **_CREATE_ONLY}
         found = self.send(operation, target, headers=headers, **given)
@@ -315,29 +309,7 @@ class CheckStage:
             self.send(operation, target, **given)
 
 
-def build_table(table: Target) -> bytes:
-    """Return the body of a request that creates a table."""
-    return json.dumps({"TableName": table.address.container}).encode()
-
-
-def build_entity(target: Target) -> bytes:
-    """Return the body of a request that writes an entity."""
-    partition, row = target.address.parts[1:]
-    return json.dumps({"PartitionKey": partition, "RowKey": row, "count": 0}).encode()
-
-
-_Made = Callable[[Target], tuple[Operation, dict[str, Any]]]
-_MAKES: Mapping[tuple[Kind, str], _Made] = {
-    (Kind.CONTAINER, ""): lambda _: (ALL["container.create"], {}),
-    (Kind.QUEUE, ""): lambda _: (ALL["queue.create"], {}),
-    (Kind.SHARE, ""): lambda _: (shares.SHARE_CREATE, {"quota": SHARE_GIB}),
-    (Kind.TABLE, ""): lambda table: (tables.TABLE_CREATE, {"body": build_table(table)}),
-    (Kind.BLOB, ""): lambda _: (blobs.BLOB_PUT_BLOCK_BLOB, {"body": CONTENT}),
-    (Kind.BLOB, "append"): lambda _: (blobs.BLOB_PUT_APPEND_BLOB, {}),
-    (Kind.BLOB, "page"): lambda _: (
-        blobs.BLOB_PUT_PAGE_BLOB, {"size": PAGE_BYTES, "headers": {"x-ms-blob-sequence-number": str(SEQUENCE_NUMBER)}}
-    ),
-    (Kind.ENTITY, ""): lambda entity: (tables.TABLE_ENTITY_INSERT, {"body": build_entity(entity)}),
-    (Kind.DIR, ""): lambda _: (shares.DIRECTORY_CREATE, {}),
-    (Kind.FILE, ""): lambda _: (shares.FILE_CREATE, {"size": PAGE_BYTES}),
-}  # fmt: skip
+def _find_creation(kind: Kind, how: str) -> Operation:
+    if kind is Kind.ENTITY:
+        return ALL["table.entity_insert"]
+    return ALL[f"blob.put_{how or 'block'}_blob" if kind is Kind.BLOB else f"{kind.noun}.create"]
