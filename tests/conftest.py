@@ -4,7 +4,7 @@ import gc
 import os
 import random
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,17 @@ from hypothesis.internal.conjecture import providers
 from azguard.emulators import azurite_install, background
 from azguard.emulators.azurite_process import Azurite
 from azguard.folders import Folders
-from tests.support import azurites, cases, compiled, emulator_world, files_world, forked, surroundings, thorough
+from tests.support import (
+    azurites,
+    cases,
+    compiled,
+    emulator_world,
+    files_world,
+    forked,
+    forked_workers,
+    surroundings,
+    thorough,
+)
 from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
@@ -77,6 +87,12 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("usual")
         # Hypothesis reads all modules for constants to try, which takes each worker 2 s in a new clone.
         providers._get_local_constants = lambda: providers._local_constants
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[Any]) -> None:
+    """Fork the workers from one process."""
+    forked_workers.prepare(config, specs)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -89,7 +89,7 @@ def command(*args: str) -> list[str]:
 
 def share() -> None:
     """Start a server for the workers that this process will start, and do not wait until it is ready."""
-    os.environ[_SHARED] = _start()
+    os.environ[_SHARED] = start(__name__)
 
 
 def server() -> str:
@@ -101,7 +101,11 @@ def server() -> str:
 
 @cache
 def _await_server() -> str:
-    path = os.environ.get(_SHARED) or _start()
+    return await_ready(os.environ.get(_SHARED) or start(__name__))
+
+
+def await_ready(path: str) -> str:
+    """Wait until there is a server's socket, and return its path."""
     until = time.monotonic() + _LONGEST_START_SECONDS
     while not os.path.exists(path):
         assert time.monotonic() < until, "the server of forks did not start"
@@ -109,12 +113,13 @@ def _await_server() -> str:
     return path
 
 
-def _start() -> str:
+def start(module: str, *words: str) -> str:
+    """Start a module that serves forks until this process ends; return the path of its socket-to-be."""
     folder = tempfile.mkdtemp(prefix="azguard-forks-")
     path = os.path.join(folder, "s")
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY), "ROOM": _ROOM}
-    words = [sys.executable, "-m", "tests.support.forked", path, _ROOM]
-    running = subprocess.Popen(words, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE)
+    line = [sys.executable, "-m", module, path, _ROOM, *words]
+    running = subprocess.Popen(line, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE)
 
     def stop() -> None:
         running.communicate(timeout=10)
@@ -124,14 +129,18 @@ def _start() -> str:
     return path
 
 
-def main(path: str) -> str:
-    """Serve until stdin ends; each fork returns the name of the module that it is to run."""
+def _import_all() -> None:
+    """Import what commands need, and rehearse a few."""
     for module in pkgutil.walk_packages([str(REPOSITORY / "azguard")], "azguard."):
         if not module.name.startswith(_NOT_YET):
             importlib.import_module(module.name)
     for name in (*_LATE, *(each for each in _OPTIONAL if importlib.util.find_spec(each.partition(".")[0]))):
         importlib.import_module(name)
     _rehearse()
+
+
+def serve(path: str) -> str:
+    """Serve until stdin ends; each fork returns the name of the module that it is to run."""
     # The folder that it found is that of this process; a fork may have another in its environment.
     tempfile.tempdir = None
     assert threading.active_count() == 1
@@ -300,7 +309,7 @@ def _stream(number: int) -> Any:
     return stream
 
 
-def _end(status: SystemExit) -> None:
+def end(status: SystemExit) -> None:
     """End as Python does, but do not take modules apart: that alone would copy most of what all forks share.
 
     Where a stream cannot be flushed, return, so that Python says so in its own way.
@@ -318,10 +327,11 @@ def _end(status: SystemExit) -> None:
 
 
 if __name__ == "__main__":
-    wanted = main(sys.argv[1])
+    _import_all()
+    wanted = serve(sys.argv[1])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         _run(wanted)
     except SystemExit as ended:
-        _end(ended)
+        end(ended)
         raise
