@@ -42,13 +42,16 @@ settings.register_profile("long", max_examples=2000, deadline=None, suppress_hea
 
 # Groups that take minutes and wait more than they work. Each begins at another time, the longest first.
 _WAITING = (
-    "lock-kills",
+    "files_connection_string",
+    "killed readers",
+    "killed holders",
+    "fault matrix",
+    "other-races",
+    "killed slots",
     "lock-races",
     "smb_emulator",
-    "fault matrix",
     "fault gateways",
     "races",
-    "other-races",
     "queue-races",
     "terraform",
 )

@@ -21,12 +21,11 @@ pytestmark = [
     pytest.mark.xdist_group("lock-races"),
     pytest.mark.thorough,
     pytest.mark.skipif(sys.platform != "linux", reason="judges processes by /proc"),
-    # Each kill of a holder costs the term of its lease, and each process its start on a busy machine.
+    # Each kill of a holder costs the term of its lease, and each process its start on a busy machine. Where most of the
+    # time is such a wait, the group of a race is its own.
     pytest.mark.timeout(240),
 ]
 
-# They wait for leases to end most of the time, and so run beside the others.
-KILLS = pytest.mark.xdist_group("lock-kills")
 # Long enough to be killed in, with processes that do not end by themselves.
 _HARD = Sections(shortest=0.1, longest=1.0, stubborn=0.3, children=True)
 # How often each contender is inside, in a thorough run and by default.
@@ -58,7 +57,7 @@ def test_lost_and_late_answers_let_nobody_in_beside_the_holder(seed: str, race: 
     assert tally.findings.entries == 4 * _THREE
 
 
-@KILLS
+@pytest.mark.xdist_group("killed holders")
 def test_whoever_is_killed_is_gone_before_the_next_holder_is_inside(seed: str, race: Race) -> None:
     tally = race(Settings(seed=seed, contenders=4, sections=_THREE, kill_every=5, kind=_HARD))
     assert tally.counts["killed"] > 0
@@ -74,7 +73,7 @@ def test_three_slots_are_held_by_three_and_never_by_more(seed: str, race: Race) 
     assert (tally.findings.entries, tally.findings.most, tally.findings.locks) == (7 * _TWO, 3, 3)
 
 
-@KILLS
+@pytest.mark.xdist_group("killed slots")
 def test_the_slot_of_who_is_killed_comes_free(seed: str, race: Race) -> None:
     hard = Settings(seed=seed, contenders=5, sections=_THREE, slots=2, kill_every=4, kind=_HARD)
     assert race(hard).counts["killed"] > 0
@@ -85,7 +84,7 @@ def test_readers_are_inside_together_and_never_beside_a_writer(seed: str, race: 
     assert (tally.findings.entries, tally.findings.most > 1, tally.findings.locks) == (6 * _TWO, True, 1)
 
 
-@KILLS
+@pytest.mark.xdist_group("killed readers")
 def test_a_reader_that_is_killed_is_gone_before_the_next_writer_is_inside(seed: str, race: Race) -> None:
     tally = race(Settings(seed=seed, contenders=5, readers=3, sections=_THREE, kill_every=5, kind=_HARD))
     assert tally.counts["killed"] > 0

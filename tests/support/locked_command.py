@@ -45,8 +45,9 @@ def live(beats: Path, end: Path) -> int:
     began = os.write(last, beat())
     name = os.fspath(end)
     while time.monotonic() < until:
-        if os.access(name, os.F_OK):
-            return int(end.read_text())
+        # A test creates the file before it writes the status.
+        if os.access(name, os.F_OK) and (status := end.read_text()):
+            return int(status)
         time.sleep(_BEAT_SECONDS)  # the work of the command: a beat, again and again
         os.pwrite(last, beat(), began)
     return 1
