@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
+from azguard.cli.output import results
+from azguard.commands.entity import reads
 from azguard.requests.deadline import Deadline
 from azguard.tables import entities as entity_requests
 from azguard.tables.entities import (
@@ -189,6 +191,19 @@ def test_for_people_and_columns_there_are_values_alone(cli: CliWorld, table: str
     assert tsv == "eu\t1\tx\t5\n"
     assert shown.split()[:6] == ["PartitionKey", "RowKey", "name", "state_of", "n", "Timestamp"]
     assert one.split() == ["PartitionKey", "eu", "RowKey", "1", "state_of", "y", "n", "5"]
+
+
+def test_a_table_records_those_rows_alone_whose_properties_are_all_in_its_columns(
+    cli: CliWorld, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "CHUNK", 2)
+    monkeypatch.setattr(results, "CHUNK", 2)
+    for row in range(4):
+        put(cli, table, str(row), n=row)
+    put(cli, table, "4", n=4, late=1)
+    shown = cli.call("entity", "query", table, "-o", "table", env={"COLUMNS": "100"}).out
+    assert ("late" in shown, len(shown.splitlines())) == (False, 3 + 5 + 1)
+    assert set(recorded(cli)) == {f"entity:{table}/eu/{row}" for row in range(4)}
 
 
 def test_a_jmespath_query_sees_all_rows_at_once(cli: CliWorld, table: str) -> None:
