@@ -148,16 +148,19 @@ class LineWork:
 def _find_addresses(ready: ReadyCommand) -> Iterator[Address]:
     """Yield what a command is about: the resources that its words and options name."""
     noun = ready.env.command.partition(" ")[0]
-    kind = Kind(noun) if noun in list(Kind) else None
+    kinds: list[Kind | None] = [Kind(noun) if noun in list(Kind) else None]
+    # What lists blobs is about their container.
+    kinds += {"blob": [Kind.CONTAINER], "entity": [Kind.TABLE]}.get(noun, [])
     for row in ready.node.own:
         value = ready.params[row.name]
         for text in value if isinstance(value, list) else [value]:
             # A lock with a bare name is a blob among the locks.
             name = f"locks/{text}" if noun == "lock" and not set(":/") & set(text or "") else text
-            with suppress(AzguardError):
-                if row.completer is not None and text is not None:
-                    address = ready.env.location(name, kind).address.folded
+            for meant in kinds if row.completer is not None and text is not None else ():
+                with suppress(AzguardError):
+                    address = ready.env.location(name, meant).address.folded
                     yield (address.kind.service, *filter(None, "/".join(address.parts).split("/")))
+                    break
 
 
 def _read_result(shown: str) -> Any:
