@@ -1,6 +1,7 @@
 """``azguard batch``: many command lines in one process."""
 
 from dataclasses import replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
 from azguard.batch.lines import LineEnd
@@ -32,6 +33,10 @@ _ALONE = {
     "lock hold": "it leaves a process behind",
     "emulator": "it starts and stops servers",
 }
+
+# So many lines are understood once; all others twice, because they would not fit the memory.
+_MOST_READY = 1_000
+_MOST_READY_BYTES = 4 * 1024 * 1024
 
 app = Group("Many command lines in one process.")
 
@@ -94,18 +99,22 @@ def batch(
     with streams.source(file, purpose="run") as source, lines.keep(source) as kept:
         divide_streams()
         begin = kept.tell()
+        ready: list[LineWork] = []
         total = 0
-        for work in map(runner.prepare, lines.read(kept)):
+        for text in lines.read(kept):
+            work = runner.prepare(text)
             total += 1
             if dry_run:
                 results.show_check(work)
             elif work.refusal is not None:
                 raise work.refusal.at_line(work.line.number)
+            elif total <= _MOST_READY and kept.tell() <= begin + _MOST_READY_BYTES:
+                ready.append(work)
         if dry_run:
             results.tell_checks(total)
             return
         kept.seek(begin)
-        works = map(runner.prepare, lines.read(kept))
+        works = chain(ready, map(runner.prepare, islice(lines.read(kept), len(ready), None)))
         with signals.until_committed():
             ended = run.run(works, BatchSettings(jobs, ordered, stop_on_error), results.show, clock.stop)
             results.tell(ended, total)
