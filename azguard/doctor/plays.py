@@ -31,7 +31,7 @@ _MESSAGE = build_document("<QueueMessage><MessageText>doctor</MessageText></Queu
 _METADATA = {"doctor": "yes"}
 
 
-class Maker(Protocol):
+class TargetMaker(Protocol):
     """Makes what an operation needs beside its target."""
 
     def make(self, kind: Kind, how: str = "") -> Target:
@@ -41,7 +41,7 @@ class Maker(Protocol):
         """Return what copies of this kind are made from."""
 
 
-Arguments = Callable[[Maker, Target], Mapping[str, Any]]
+Arguments = Callable[[TargetMaker, Target], Mapping[str, Any]]
 
 
 class Play(NamedTuple):
@@ -64,14 +64,14 @@ def _fixed(kind: Kind, how: str = "", **given: Any) -> Play:
 def _from_source(kind: Kind, how: str = "", **given: Any) -> Play:
     """Return the play of an operation that reads a source of the same kind."""
 
-    def choose(stage: Maker, _: Target) -> Mapping[str, Any]:
+    def choose(stage: TargetMaker, _: Target) -> Mapping[str, Any]:
         return {"copy_source": copies.to_url(stage.source(kind, how)), **given}
 
     return Play(kind, choose, how, requests=1)
 
 
 def _rename(kind: Kind, replaces: str) -> Play:
-    def choose(stage: Maker, _: Target) -> Mapping[str, Any]:
+    def choose(stage: TargetMaker, _: Target) -> Mapping[str, Any]:
         return {"rename_source": copies.to_url(stage.make(kind)), "replace_if_exists": replaces}
 
     return Play(kind, choose, requests=1)
@@ -86,7 +86,7 @@ def _lease(verb: str, kind: Kind) -> Play:
     return Play(kind)
 
 
-def _entity(_: Maker, target: Target) -> Mapping[str, Any]:
+def _entity(_: TargetMaker, target: Target) -> Mapping[str, Any]:
     partition, row = target.address.parts[1:]
     return {"body": json.dumps({"PartitionKey": partition, "RowKey": row, "count": 0}).encode()}
 
