@@ -23,19 +23,19 @@ _HAS_LOCKS = os.name == "posix"
 #: What this process is writing now.
 _unfinished: set[str] = set()
 # The names under which a process finds its own open files.
-_OPEN_FILE = re.compile(r"/dev/(std(?:in|out|err))|/(?:dev|proc/self)/fd/([0-9]+)")
+_OPEN_FILE = r"/dev/(std(?:in|out|err))|/(?:dev|proc/self)/fd/([0-9]+)"
 _STANDARD = {"stdin": 0, "stdout": 1, "stderr": 2}
-_UNFINISHED = re.compile(rf"\..*\.azguard-[0-9a-f]{{{2 * _RANDOM_BYTES}}}", re.DOTALL)
+_UNFINISHED = rf"(?s)\..*\.azguard-[0-9a-f]{{{2 * _RANDOM_BYTES}}}"
 
 
 def is_unfinished(name: str) -> bool:
     """Return whether a file of this name is one that a killed process left, and not what its user made."""
-    return _UNFINISHED.fullmatch(name) is not None
+    return re.fullmatch(_UNFINISHED, name) is not None
 
 
 def find_descriptor(path: Path) -> int | None:
     """Return which open file of this process a path is another name of, as ``/dev/stderr`` is; None if it is not."""
-    found = _OPEN_FILE.fullmatch(str(path))
+    found = re.fullmatch(_OPEN_FILE, str(path))
     if found is None or os.name != "posix":
         return None
     return _STANDARD[found[1]] if found[1] else int(found[2])

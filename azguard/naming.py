@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
 
-_CONTAINER_NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]|\$root|\$logs|\$web|\$blobchangefeed")
-_TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{2,62}")
-_KEY_FORBIDDEN = re.compile(r"[/\\#?\x00-\x1f\x7f-\x9f]")
-_PATH_FORBIDDEN = re.compile(r'["\\:|<>*?\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]')
+_CONTAINER_NAME = r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]|\$root|\$logs|\$web|\$blobchangefeed"
+_TABLE_NAME = r"[A-Za-z][A-Za-z0-9]{2,62}"
+_KEY_FORBIDDEN = r"[/\\#?\x00-\x1f\x7f-\x9f]"
+_PATH_FORBIDDEN = r'["\\:|<>*?\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]'
 # The names of devices, which no program could open over SMB.
-_DEVICE = re.compile(r"CON|PRN|AUX|NUL|CLOCK\$|COM[1-9]|LPT[1-9]", re.IGNORECASE)
+_DEVICE = r"(?i)CON|PRN|AUX|NUL|CLOCK\$|COM[1-9]|LPT[1-9]"
 _LONGEST_BLOB_NAME = 1024
 _MOST_SLASHES_OF_A_BLOB_NAME = 253
 _LONGEST_PATH = 2048
@@ -31,8 +31,8 @@ _SERVICES = ("blob", "table", "queue", "file")
 # What a URL's query may say of the resource itself; the rest of it is the SAS.
 _IN_ADDRESS = ("snapshot", "sharesnapshot", "versionid", "restype")
 # The Table service's own way to name an entity, or a table.
-_ODATA_ENTITY = re.compile(r"([A-Za-z0-9]+)\(PartitionKey='((?:[^']|'')*)', ?RowKey='((?:[^']|'')*)'\)")
-_ODATA_TABLE = re.compile(r"(?:Tables\('([A-Za-z0-9]+)'\)|([A-Za-z0-9]+)\(\))")
+_ODATA_ENTITY = r"([A-Za-z0-9]+)\(PartitionKey='((?:[^']|'')*)', ?RowKey='((?:[^']|'')*)'\)"
+_ODATA_TABLE = r"(?:Tables\('([A-Za-z0-9]+)'\)|([A-Za-z0-9]+)\(\))"
 #: Azurite and the Files emulator listen here. Only a URL that neither its host nor the account in use tells needs it.
 EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table", 10004: "file"}
 # The endpoints of the account in use by service, asked for only where a URL's host does not tell its service.
@@ -78,7 +78,7 @@ def _is_typed(text: str) -> bool:
 
 def _check_first(service: str, name: str) -> None:
     if service == "table":
-        if not _TABLE_NAME.fullmatch(name) or name.lower() == "tables":
+        if not re.fullmatch(_TABLE_NAME, name) or name.lower() == "tables":
             raise UsageError(f"{name!r} is not a table name", reason="table_name_malformed")
     elif service == "blob" and "/" in name:
         container, _, below = name.partition("/")
@@ -87,7 +87,7 @@ def _check_first(service: str, name: str) -> None:
             reason="container_name_has_slash",
             values={"container": container, "text": below},
         )
-    elif not _CONTAINER_NAME.fullmatch(name):
+    elif not re.fullmatch(_CONTAINER_NAME, name):
         noun = {"blob": "container", "queue": "queue", "file": "share"}[service]
         raise UsageError(
             f"{name!r} is not a {noun} name",
@@ -120,7 +120,7 @@ def check_key(key: str, name: str) -> None:
     """
     if len(key.encode("utf-16-le", "surrogatepass")) > 1024 * 2:
         raise UsageError(f"the {name} has more than 1,024 characters, and the service takes no more")
-    if found := _KEY_FORBIDDEN.search(key):
+    if found := re.search(_KEY_FORBIDDEN, key):
         raise UsageError(
             f"the {name} {key!r} holds {found[0]!r}, which the service takes in no key",
             reason="key_has_slash" if found[0] == "/" else "key_has_character",
@@ -130,7 +130,7 @@ def check_key(key: str, name: str) -> None:
 
 
 def _check_path(path: str) -> None:
-    if found := _PATH_FORBIDDEN.search(path):
+    if found := re.search(_PATH_FORBIDDEN, path):
         raise UsageError(f"{path!r} holds {found[0]!r}", reason="path_character")
     segments = path.split("/")
     if not all(segments) or any(segment in (".", "..") for segment in segments):
@@ -150,7 +150,7 @@ def check_new_path(path: str) -> None:
     for segment in path.split("/"):
         if segment.endswith((".", " ")):
             raise UsageError(f"{path!r} has a part that ends with a dot or a space", reason="path_part_end")
-        if _DEVICE.fullmatch(segment):
+        if re.fullmatch(_DEVICE, segment):
             raise UsageError(f"{path!r} has the part {segment!r}, which is the name of a device")
 
 
@@ -239,9 +239,9 @@ def find_sas(query: str) -> str | None:
 
 def parse_odata(path: str) -> str:
     """Return ``T/P/R`` for ``T(PartitionKey='P',RowKey='R')``, and a table's name for its two forms."""
-    if entity := _ODATA_ENTITY.fullmatch(path):
+    if entity := re.fullmatch(_ODATA_ENTITY, path):
         return "/".join(each.replace("''", "'") for each in entity.groups())
-    if table := _ODATA_TABLE.fullmatch(path):
+    if table := re.fullmatch(_ODATA_TABLE, path):
         return table[1] or table[2]
     return path
 

@@ -24,7 +24,8 @@ COMMANDS = {
         "Blobs: get, put, show, exists, list, delete, copy, snapshot, restore, metadata, tags, tier.",
         files=(
             ("content", "get, put"),
-            ("listing", "show, exists, list, delete"),
+            ("listing", "show, exists, list"),
+            ("content", "delete"),
             ("copies", "copy, abort-copy, snapshot, restore, undelete"),
             ("append", "append, append seal"),
             ("listing", "wait"),

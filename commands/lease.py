@@ -11,7 +11,6 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, leases
-from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.options.types import GUID, ValueType
 from azguard.cli.output import holdings
@@ -315,7 +314,7 @@ def wait_(
     env: Environment,
     address: _Leasable,
     given: common.WaitOptions,
-    timeout: NoTimeout = None,  # it is refused
+    timeout: common.NoTimeout = None,  # it is refused
 ) -> None:
     """Wait until a lease is free to be acquired.
 

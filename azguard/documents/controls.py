@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 # Everything outside these ranges is looked up; they hold nothing that controls a terminal or hides.
-_SUSPECT = re.compile(r"[^\t\n -~\u00a1-\u00ac\u00ae-\u05ff]")
+_SUSPECT = r"[^\t\n -~\u00a1-\u00ac\u00ae-\u05ff]"
 # Control characters; invisible and direction-changing ones; line and paragraph separators; lone surrogates.
 _ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Joiners are part of letters and emoji, and neither move a cursor nor turn the direction of text.
@@ -15,17 +15,17 @@ _LAST_OF_FOUR_DIGITS = 0xFFFF
 
 def are_in(text: str) -> bool:
     """Return whether a text has such a character."""
-    return any(map(_is_escaped, _SUSPECT.findall(text)))
+    return any(map(_is_escaped, re.findall(_SUSPECT, text)))
 
 
 def escape(text: str) -> str:
     r"""Spell out the characters as Python and YAML do: ``\x1b``, ``\u202e``. Tabs and line ends stay."""
-    return _SUSPECT.sub(lambda found: spell(found[0]) if _is_escaped(found[0]) else found[0], text)
+    return re.sub(_SUSPECT, lambda found: spell(found[0]) if _is_escaped(found[0]) else found[0], text)
 
 
 def escape_json(text: str) -> str:
     r"""Spell out the characters in the strings of a JSON text, which reads as the same values afterwards."""
-    return _SUSPECT.sub(lambda found: _spell_json(found[0]) if _is_escaped(found[0]) else found[0], text)
+    return re.sub(_SUSPECT, lambda found: _spell_json(found[0]) if _is_escaped(found[0]) else found[0], text)
 
 
 def spell(character: str) -> str:

@@ -159,7 +159,7 @@ _SIZES = frozenset({Condition.APPEND_POSITION, Condition.MAX_SIZE})
 _MOST_BYTES = 2**63 - 1
 _NUMBERS = frozenset(each for each in Condition if each.startswith("if-sequence-number-"))
 HELD = "@held"
-_GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_GUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
 def resolve_value(operation: Operation, condition: Condition, value: str, known: Remembered, target: Target) -> str:
@@ -244,7 +244,7 @@ def resolve_lease_id(asked: str | None, held: str | None) -> str | None:
 
 def is_guid(text: str) -> bool:
     """Return whether the service takes a text for a lease id."""
-    return _GUID.fullmatch(text) is not None
+    return re.fullmatch(_GUID, text) is not None
 
 
 def parse_guid(text: str, argument: str) -> str:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from azguard.requests.settle import Settled
 
 _QUOTE = '"'
-_BLOB = re.compile(r'"[!#-&(-)+\--?A-~][!#-&(-)+\--~]*"')
+_BLOB = r'"[!#-&(-)+\--?A-~][!#-&(-)+\--~]*"'
 # A table has none of its own; azguard makes one of its access policies.
-_TABLE = re.compile(r'"acl-[0-9a-f]{32}"')
-_ENTITY = re.compile(r"""W/"datetime'[!#-&(-)+-~]+'\"""")
+_TABLE = r'"acl-[0-9a-f]{32}"'
+_ENTITY = r"""W/"datetime'[!#-&(-)+-~]+'\""""
 # The pop receipt of a message is its version.
-_RECEIPT = re.compile(r"[!#-~]+")
+_RECEIPT = r"[!#-~]+"
 _OF_KIND = dict.fromkeys((Kind.CONTAINER, Kind.BLOB, Kind.QUEUE, Kind.SHARE, Kind.DIR, Kind.FILE), _BLOB) | {
     Kind.TABLE: _TABLE,
     Kind.MESSAGE: _RECEIPT,
@@ -34,7 +34,7 @@ def is_version(kind: Kind, text: str) -> bool:
     Only that may be remembered and sent as a guard: ``*``, or a list, would match a version that was never read.
     """
     pattern = _OF_KIND.get(kind)
-    return pattern is not None and pattern.fullmatch(text) is not None
+    return pattern is not None and re.fullmatch(pattern, text) is not None
 
 
 def parse_blob_etag(etag: str, argument: str = "etag") -> str:

@@ -24,7 +24,7 @@ from azguard.errors import Changed, OutputFailed, UsageError
 from azguard.requests.deadline import Deadline
 from azguard.wire.answers import Answer
 
-_ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_ANSWERED_RANGE = r"bytes (\d+)-(\d+)/(\d+)"
 RANGE_BYTES = 4 * 1024 * 1024
 #: How many ranges are in memory at once: asked for, or waiting to be written. With 8 MiB each a get needs 115 MiB.
 AT_ONCE = 6
@@ -147,7 +147,7 @@ class Ranges:
 
 def is_answer_to(offset: int, length: int, answer: Answer) -> bool:
     """Return whether an answer is the range that was asked for; it is shorter where the content ends before."""
-    answered = _ANSWERED_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+    answered = re.fullmatch(_ANSWERED_RANGE, answer.headers.get("Content-Range", ""))
     if answered is None or answer.status != HTTPStatus.PARTIAL_CONTENT:
         return False
     begin, end, size = (int(number) for number in answered.groups())

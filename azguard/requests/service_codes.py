@@ -29,7 +29,7 @@ CONDITIONS = {
 #: The service accepts a request that is signed with a key if its date is at most so far from the service's clock.
 CLOCK_SKEW = timedelta(minutes=15)
 # Source: https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
-_TOLD = re.compile(r"Time:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
+_TOLD = r"Time:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"
 _REFUSED_KEY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
@@ -206,7 +206,7 @@ class Answers:
 
 def find_time(text: str) -> datetime | None:
     """Return the time in the text of a refusal; None if it has none."""
-    found = _TOLD.search(text)
+    found = re.search(_TOLD, text)
     try:
         return None if found is None else datetime.fromisoformat(found[1])
     except ValueError:

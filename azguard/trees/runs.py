@@ -165,11 +165,8 @@ class TreeSummary:
         counts = [f"{self.outcomes[each]} {each}" for each in (FAILED, UNKNOWN, NOT_TRIED) if self.outcomes.get(each)]
         message = f"{self.wrong} of {say_count(total, 'file')} of {self.address}: {', '.join(counts)}"
         if NOT_TRIED in self.outcomes:
-            raise Partial(
-                f"{message}, since the service did not answer any more",
-                address=self.address,
-                reason="tree_service_gone",
-            )
+            gone = f"{message}, since the service did not answer any more"
+            raise Partial(gone, address=self.address, reason="tree_service_gone")
         raise failures.build_error(message, self.address)
 
 
@@ -197,9 +194,8 @@ class Outage:
 
 
 def _is_lost(error: AzguardError | None) -> bool:
-    return isinstance(error, Unavailable) or (
-        isinstance(error, OutcomeUnknown) and isinstance(error.__cause__, Unavailable)
-    )
+    is_unanswered = isinstance(error, OutcomeUnknown) and isinstance(error.__cause__, Unavailable)
+    return is_unanswered or isinstance(error, Unavailable)
 
 
 def _is_answered(done: Done) -> bool:
@@ -395,12 +391,8 @@ def _explain(error: BaseException, address: str) -> BaseException:
         return Partial(words, address=address, detail=error.detail, reason="tree_service_gone")
     if not isinstance(error, AzguardError):
         return error
-    return error.as_kind(
-        Partial,
-        message=f"some files of {address} are done, and the rest is not: {error.message}",
-        address=address,
-        reason=error.reason or "some_files_failed",
-    )
+    words = f"some files of {address} are done, and the rest is not: {error.message}"
+    return error.as_kind(Partial, message=words, address=address, reason=error.reason or "some_files_failed")
 
 
 def after(phase: Callable[[], Iterable[Job]]) -> Iterator[Job]:

@@ -6,10 +6,10 @@ Source: the page of each operation in the REST reference.
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from azguard import times
 from azguard.wire.failures import Unreadable
 from azguard.wire.rows import Operation
 
@@ -89,8 +89,7 @@ def parse_date(text: str) -> datetime:
     Raises:
         ValueError: it is none.
     """
-    found = parsedate_to_datetime(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return times.read_http_date(text)
 
 
 def parse_moment(text: str) -> datetime:

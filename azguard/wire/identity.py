@@ -9,13 +9,14 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from email.utils import formatdate
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.endpoints import STORAGE_SCOPE, find_cloud, is_azures_own
+from azguard.times import http_date
 
 if TYPE_CHECKING:
     from azguard.accounts.logins import Login
@@ -127,4 +128,4 @@ def _decode(key: str) -> bytes:
 
 @lru_cache(maxsize=8)
 def _format_date(second: int) -> str:
-    return formatdate(second, usegmt=True)
+    return http_date(datetime.fromtimestamp(second, UTC))

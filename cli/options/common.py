@@ -29,12 +29,14 @@ from azguard.cli.options.types import (
     TEXT,
     TIME,
     URL,
+    ValueType,
     choice,
     size,
     spelt,
 )
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
 from azguard.cli.rules.engine import Rule, at_most_one, checked, excludes, needs
+from azguard.errors import UsageError
 from azguard.requests.deadline import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -305,6 +307,16 @@ GENERAL_ROWS = in_panel(
 
 #: Every option that asks for a condition, whatever the command.
 CONDITION_NAMES = frozenset(row.name for row in (*_USUAL_CONDITIONS, *_RARE_CONDITIONS))
+
+
+def _refuse_timeout(text: str, name: str) -> str:
+    raise UsageError(f"{name} bounds requests; --wait says how long to wait", hint=f"--wait {text}")
+
+
+NoTimeout = Annotated[
+    str | None,
+    option("--timeout", "DURATION", "Refused: see --wait.", ValueType("refused", _refuse_timeout), is_hidden=True),
+]
 
 
 @cache

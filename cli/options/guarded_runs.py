@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from azguard.cli.options import common
-from azguard.cli.options.types import DURATION, TEXT, ValueType, choice, whole
+from azguard.cli.options.types import DURATION, TEXT, choice, whole
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import checked
@@ -16,15 +16,7 @@ from azguard.errors import GaveUp, LockLost, UsageError
 _PART_FOR_GRACE = 3
 
 
-def _refuse_timeout(text: str, name: str) -> str:
-    raise UsageError(f"{name} bounds requests; --wait says how long to wait", hint=f"--wait {text}")
-
-
 #: Of commands that only wait: --timeout would look like the time of waiting.
-NoTimeout = Annotated[
-    str | None,
-    option("--timeout", "DURATION", "Refused: see --wait.", ValueType("refused", _refuse_timeout), is_hidden=True),
-]
 
 
 @dataclass(frozen=True)

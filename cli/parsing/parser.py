@@ -349,9 +349,8 @@ def _explain(error: Any, argv: Sequence[str]) -> UsageError:
     hint = guessed or f"{path} --help"
     if context is not None and (extra := _EXTRA.fullmatch(message)):
         takes_file = "-f" in context.command.node.list_options()
-        named = (
-            f"an address is one word, such as site/config.json{', and -f names a file or folder' if takes_file else ''}"
-        )
+        folder = ", and -f names a file or folder" if takes_file else ""
+        named = f"an address is one word, such as site/config.json{folder}"
         return UsageError(f"`{path}` takes fewer words; these are too many: {extra[1]}", hint=f"{named}: {hint}")
     return UsageError(message[:1].lower() + message[1:], hint=hint)
 
@@ -364,10 +363,8 @@ def _explain_missing(node: Command, path: str, word: str, argv: Sequence[str], g
     if instead is not None and any(each.partition("=")[0] in instead.flags for each in argv):
         option = instead.flags[0]
         example = next(line.strip() for line in node.help.splitlines() if line.strip().startswith(f"{path} "))
-        return UsageError(
-            f"{arguments[1].metavar} is missing: {option} names the {word.lower()} alone",
-            hint=f"type it behind the {word.lower()}, as in: {example.replace(path, f'{path} {option}')}",
-        )
+        hint = f"type it behind the {word.lower()}, as in: {example.replace(path, f'{path} {option}')}"
+        return UsageError(f"{arguments[1].metavar} is missing: {option} names the {word.lower()} alone", hint=hint)
     return UsageError(f"{word} is missing", hint=guessed or f"{path} {' '.join(places)}")
 
 

@@ -1,4 +1,4 @@
-"""``azguard blob``: get, put."""
+"""``azguard blob``: get, put, delete."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import streams
+from azguard.cli.input import parts, streams
 from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
     PutContentOptions,
     SpanOptions,
 )
-from azguard.cli.options.trees import Folder, TreeGetOptions, TreePutOptions, refuse_second
+from azguard.cli.options.trees import Folder, TreeGetOptions, TreeOptions, TreePutOptions, refuse_second
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, excludes, needs
 from azguard.guards.resolve import Conditions
-from azguard.wire.operations.blobs import BLOB_GET, BLOB_PUT_BLOCK_BLOB
+from azguard.requests.results import Written
+from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from azguard.blobs.content.upload import Settings, Upload
 
 
-app = Group("The content of a blob: get, put.")
+app = Group("The content of a blob: get, put, delete.")
 
 
 @dataclass(frozen=True)
@@ -287,3 +288,60 @@ def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any
     return lambda ready: lifecycles.create_unless_exists(
         lambda: write(ready), lambda: find_existing(ready.target, ready.op, ready.deadline), skip=True
     )
+
+
+@app.command(
+    spec=common.operation(BLOB_DELETE),
+    rules=(excludes("--version-of", "--if-match"),),
+)
+def delete(
+    env: Environment,
+    blob: common.Blob,
+    delete_snapshots: Annotated[
+        str | None,
+        option(
+            "--delete-snapshots",
+            "include|only",
+            "Delete its snapshots too, or only those.",
+            choice,
+        ),
+    ] = None,
+    version_of: common.VersionOf = None,
+    snapshot_first: common.NoSnapshotFirst = False,
+    *,
+    tree: TreeOptions,
+) -> None:
+    """Delete a blob, but only the version you have seen.
+
+    With --fence the number of your lock guards the delete, not the version. The fence is deleted with the blob, so a
+    holder with a lower number can create the blob again. If that matters, keep an empty blob.
+
+    --dry-run looks whether the version is there still, and whether the blob is leased; it does not look for snapshots.
+
+    Examples:
+        azguard blob delete site/config.json
+        azguard blob delete site/config.json --etag @last
+        azguard blob delete site/config.json --version-of config.json
+        azguard blob delete site/config.json --last-writer-wins
+
+    Topics: conditions, fences, trees
+    """
+    from azguard.blobs import deletes
+    from azguard.cli.input import addresses
+
+    addresses.refuse_snapshot_first(blob, given=snapshot_first)
+    if tree.recursive:
+        tree.delete(env, addresses.blob_tree(env, blob, snapshots=delete_snapshots))
+        return
+    target = env.locate(blob, Kind.BLOB)
+    copy = None if version_of is None else parts.find_version_of(env, target, version_of)
+    conditions = env.conditions(target, copy)
+    if tree.dry_run:
+        env.out.show(deletes.preview(target, conditions, env.deadline))
+        return
+
+    def send() -> Written:
+        return deletes.delete(target, conditions, delete_snapshots, env.deadline)
+
+    # Without its snapshots a blob is still there.
+    env.out.show(send() if delete_snapshots == "only" else env.reads.delete(target, conditions, send))

@@ -1,6 +1,5 @@
-"""``azguard blob``: show, exists, list, delete, wait."""
+"""``azguard blob``: show, exists, list, wait."""
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -9,20 +8,17 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, context
 from azguard.cli.context import Environment
-from azguard.cli.input import parts, values
+from azguard.cli.input import values
 from azguard.cli.options import common
-from azguard.cli.options.guarded_runs import NoTimeout
-from azguard.cli.options.trees import TreeOptions
 from azguard.cli.options.types import TEXT, ValueType, choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import excludes, needs, one_of
+from azguard.cli.rules.engine import needs, one_of
 from azguard.errors import NotFound
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
-from azguard.requests.results import Written
 from azguard.times import span
-from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES
+from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 from azguard.wire.rows import Operation
 
@@ -38,7 +34,7 @@ _NOW = {
     "absent": "still exists",
     "changed": "is unchanged",
 }
-app = Group("Blobs: show, exists, list, delete, wait.")
+app = Group("Blobs: show, exists, list, wait.")
 
 
 @app.command(spec=common.operation(BLOB_GET_PROPERTIES))
@@ -118,63 +114,6 @@ def list_(
 
 
 @app.command(
-    spec=common.operation(BLOB_DELETE),
-    rules=(excludes("--version-of", "--if-match"),),
-)
-def delete(
-    env: Environment,
-    blob: common.Blob,
-    delete_snapshots: Annotated[
-        str | None,
-        option(
-            "--delete-snapshots",
-            "include|only",
-            "Delete its snapshots too, or only those.",
-            choice,
-        ),
-    ] = None,
-    version_of: common.VersionOf = None,
-    snapshot_first: common.NoSnapshotFirst = False,
-    *,
-    tree: TreeOptions,
-) -> None:
-    """Delete a blob, but only the version you have seen.
-
-    With --fence the number of your lock guards the delete, not the version. The fence is deleted with the blob, so a
-    holder with a lower number can create the blob again. If that matters, keep an empty blob.
-
-    --dry-run looks whether the version is there still, and whether the blob is leased; it does not look for snapshots.
-
-    Examples:
-        azguard blob delete site/config.json
-        azguard blob delete site/config.json --etag @last
-        azguard blob delete site/config.json --version-of config.json
-        azguard blob delete site/config.json --last-writer-wins
-
-    Topics: conditions, fences, trees
-    """
-    from azguard.blobs import deletes
-    from azguard.cli.input import addresses
-
-    addresses.refuse_snapshot_first(blob, given=snapshot_first)
-    if tree.recursive:
-        tree.delete(env, addresses.blob_tree(env, blob, snapshots=delete_snapshots))
-        return
-    target = env.locate(blob, Kind.BLOB)
-    copy = None if version_of is None else parts.find_version_of(env, target, version_of)
-    conditions = env.conditions(target, copy)
-    if tree.dry_run:
-        env.out.show(deletes.preview(target, conditions, env.deadline))
-        return
-
-    def send() -> Written:
-        return deletes.delete(target, conditions, delete_snapshots, env.deadline)
-
-    # Without its snapshots a blob is still there.
-    env.out.show(send() if delete_snapshots == "only" else env.reads.delete(target, conditions, send))
-
-
-@app.command(
     "wait",
     spec=common.remote("blob wait only looks, until the blob is as you say"),
     rules=(
@@ -201,7 +140,7 @@ def wait_for_blob(
     ] = None,
     *,
     given: common.WaitOptions,
-    timeout: NoTimeout = None,
+    timeout: common.NoTimeout = None,
 ) -> None:
     """Wait until a blob exists, is absent, has changed or is not leased.
 
@@ -233,6 +172,8 @@ def wait_for_blob(
 
 def describe_wait(env: Environment, target: Target, until: str, seconds: float) -> "Waiting":
     """Return how to wait for so many seconds, telling what is waited for; for none, it is looked once."""
+    import random
+
     from azguard.blobs.waiting import Waiting
     from azguard.cli.options import leases
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 from typing import Annotated, ClassVar
 
 from azguard.address import Kind
@@ -26,7 +25,7 @@ from azguard.locks.hold_records import JobScope
 from azguard.locks.job_locks import JobLock
 from azguard.locks.steps import HeldUntil, StepHold, StepRelease
 from azguard.processes.identity import KnownProcess
-from azguard.times import parse_http_date
+from azguard.times import parse_http_date, read_http_date
 
 app = Group("A lock for many steps: hold, check, release.")
 _OwnLock = Annotated[
@@ -55,7 +54,7 @@ def _read_until(text: str, name: str) -> HeldUntil:
     except UsageError:
         pass  # It is a time, or nothing.
     try:
-        return HeldUntil(moment=parsedate_to_datetime(parse_http_date(text, "until")))
+        return HeldUntil(moment=read_http_date(parse_http_date(text, "until")))
     except UsageError:
         raise UsageError(
             f"{name}: {text!r} is neither a duration nor a time", hint="--until 4h, --until 2026-12-01T06:00Z"

@@ -45,6 +45,7 @@ ALLOWED = {
         "--log",
         "--port",
         "--retention-days",
+        "--share-deletion-seconds",
         "--smb-port",
         "--tied",
     },
