@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -31,7 +31,7 @@ from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
 from azguard.tables import transactions, writes
 from azguard.tables.transactions import Item
-from azguard.tables.updates import VersionedEntity
+from azguard.tables.updates import LedgeredEntity, VersionedEntity
 from azguard.tables.writes import EntityWrite, Verb
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
@@ -166,8 +166,19 @@ def _update_file(stage: CheckStage) -> Act:
     return _update(FileContent(file, stage.guarding), lambda content: content + CONTENT)._replace(target=file)
 
 
-def _update(resource: UpdatableResource, transform: Callable[[bytes], bytes]) -> Act:
-    return Act(lambda: update.update(resource, UpdatePlan(transform=transform, op=fresh_op()), _patience()))
+def _update_under_lease(stage: CheckStage) -> Act:
+    return _update(BlobContent(stage.make(Kind.BLOB)), lambda content: content + CONTENT, guard_by_lease=True)
+
+
+def _update_with_ledger(stage: CheckStage) -> Act:
+    op = fresh_op()
+    entity = LedgeredEntity(stage.make(Kind.ENTITY), op=op, asks=False)
+    return _update(entity, _add_one, op=op, ledger=True, stamps=False)
+
+
+def _update(resource: UpdatableResource, transform: Callable[[bytes], bytes], **settings: Any) -> Act:
+    plan = UpdatePlan(transform=transform, **{"op": fresh_op(), **settings})
+    return Act(lambda: update.update(resource, plan, _patience()))
 
 
 def _add_one(content: bytes) -> bytes:
@@ -237,6 +248,7 @@ _WRITES = (
     SettlingWrite("create a blob", "blob.put_block_blob", _create_blob, requests=2),
     SettlingWrite("replace a blob", "blob.put_block_blob", _replace_blob, requests=4),
     SettlingWrite("safe-update of a blob", "blob.put_block_blob", _update_blob),
+    SettlingWrite("safe-update under a lease", "blob.put_block_blob", _update_under_lease, is_basic=False),
     SettlingWrite("append to a blob", "blob.append_block", _append),
     SettlingWrite("delete a blob", "blob.delete", _delete_blob),
     SettlingWrite("acquire a lease", "blob.lease_acquire", _acquire, is_idempotent=True, requests=2),
@@ -244,6 +256,7 @@ _WRITES = (
     SettlingWrite("release a lease", "blob.lease_release", _release),
     SettlingWrite("insert an entity", "table.entity_insert", _insert, requests=2),
     SettlingWrite("safe-update of an entity", "table.entity_update", _update_entity, requests=4),
+    SettlingWrite("safe-update with a ledger", "table.batch", _update_with_ledger, is_basic=False),
     SettlingWrite("transaction of entities", "table.batch", _transact),
     # The second create is answered as the first, and changes nothing.
     SettlingWrite(
