@@ -12,7 +12,7 @@ from azguard import times
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind, parse
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError
+from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases import owner_records, owners
 from azguard.leases.cache_records import LeaseRecords
@@ -252,6 +252,9 @@ def write_owner_and_fence(
 
     ``target`` is the slot that is leased, ``known`` the current version, if that is known. Other metadata stays,
     and the content is not touched.
+
+    Raises:
+        Locked: the lease is not held any more.
     """
     replaced: list[Version] = []
 
@@ -267,6 +270,9 @@ def write_owner_and_fence(
     fence_before = owners.read_number(before.metadata, FENCE)
     ours = owner_records.set_service_time(owner, before)
     ours, moved = owner_records.correct_time(target, lease_id, ours, moved, deadline)
+    if moved.after is None:
+        # It was found by a look, and another has written since, which no one could under our lease.
+        raise Locked(f"the lease of {target} was lost before the lock was held", str(target.address))
     return LockRecord(
         fence=(fence_before or 0) + 1,
         owner=ours,

@@ -5,9 +5,9 @@ import pytest
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.errors import Changed
+from azguard.errors import Changed, Locked
 from azguard.leases import owner_records
-from azguard.leases.owner_records import Version
+from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
 from azguard.locks.lock_blobs import LockRequest
@@ -36,6 +36,14 @@ def test_a_record_that_is_never_the_version_just_read_is_given_up_in_time(monkey
     with pytest.raises(Changed):
         lock_blobs.write_owner_and_fence(LockRequest(TARGET), TARGET, "id", owner, None, clock.deadline(5))
     assert clock() == 1005
+
+
+def test_a_lock_on_which_another_wrote_after_its_record_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = Moved('"0x1"', None, None, None, attempts=2)
+    monkeypatch.setattr(owner_records, "change_metadata", lambda *words: moved)
+    owner, known = Owner("alice", "build1", 7, "sh", "2026-11-23T10:00:00Z"), Version('"0x1"', {})
+    with pytest.raises(Locked):
+        lock_blobs.write_owner_and_fence(LockRequest(TARGET), TARGET, "id", owner, known, Clock().deadline(5))
 
 
 def test_locks_of_one_name_in_two_accounts_are_two() -> None:
