@@ -57,6 +57,8 @@ class BlobService:
         container = asked.path.partition("/")[0]
         if container == "nowhere" or len(container) == 32:
             return self, refuse(404, "ContainerNotFound", now)
+        if asked.asks("restype") == "container" and asked.method == "GET":
+            return self, accept(200, now, ETag='"0x0"', Last_Modified=service.http_date(0))
         blob = self.blobs.get(asked.path)
         if asked.method == "PUT" and asked.asks("comp") is None:
             return self._put(asked, blob, now)

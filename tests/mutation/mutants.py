@@ -51,6 +51,14 @@ _CONTENT = "azguard/blobs/updates.py"
 
 MUTANTS = (
     Mutant(
+        "a second run of a tree does not know what the first wrote",
+        "2, --op-id",
+        "azguard/trees/uploads.py",
+        "return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))",
+        "return fresh_op()",
+        "tree put, again",
+    ),
+    Mutant(
         "a lost answer is a refusal",
         "2, rule 0",
         _CALLS,
