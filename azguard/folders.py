@@ -9,11 +9,11 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from azguard.errors import ConfigError
+from azguard.late import dataclass
 
 _OWNER_ALONE = 0o700
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH

@@ -7,12 +7,13 @@ pairs of a value and what that is. What it cannot find in time, it leaves out.
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from azguard.late import dataclass
 
 #: A value, and what it is.
 Candidate = tuple[str, str]

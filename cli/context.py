@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from azguard.cli.output.results import Output
 from azguard.cli.shared_state import SharedState
 from azguard.errors import AzguardError, ConfigError, UsageError
 from azguard.folders import Folders
+from azguard.late import dataclass
 from azguard.requests.deadline import ANSWER_SECONDS, PATIENCE_SECONDS, Deadline
 from azguard.times import iso, parse_duration, span
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Account, Target
@@ -14,6 +13,7 @@ from azguard.cli.parsing.rows import CommandSpec
 from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_DELETE
 from azguard.wire.rows import Operation, Part

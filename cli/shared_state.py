@@ -3,8 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
+
+from azguard.late import dataclass
 
 T = TypeVar("T")
 

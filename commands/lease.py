@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
@@ -19,6 +18,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, one_of
 from azguard.errors import UsageError
 from azguard.guards.requested import HELD
+from azguard.late import dataclass
 from azguard.leases import own as held_leases
 from azguard.leases import owner_records, shown
 from azguard.leases import state as lease_state

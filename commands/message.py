@@ -1,6 +1,5 @@
 """``azguard message``: put, get, peek, update, delete, clear."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
@@ -27,6 +26,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
 from azguard.errors import UsageError
+from azguard.late import dataclass
 from azguard.queues import message_format, messages, queues
 from azguard.resources.lifecycles import require_empty
 from azguard.wire.operations.queues import (

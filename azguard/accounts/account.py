@@ -5,7 +5,7 @@ Connection strings, keys and SAS tokens are read as text. Messages name the part
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
@@ -15,6 +15,7 @@ from azguard.accounts import endpoints
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS, SERVICES
 from azguard.address import Address, Kind, Location
 from azguard.errors import ConfigError
+from azguard.late import dataclass
 from azguard.naming import same_host
 
 T = TypeVar("T")

@@ -9,13 +9,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from azguard import naming
 from azguard.errors import ConfigError
+from azguard.late import dataclass
 
 SERVICES = ("blob", "queue", "table", "file")
 #: The settings of an account whose value is a secret, unless it names a file.

@@ -6,7 +6,7 @@ lease keeps other writers out between the read and the write.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from azguard.blobs import refusals
 from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
+from azguard.late import dataclass
 from azguard.leases import guard
 from azguard.leases.cache_records import LeaseRecords
 from azguard.requests.calls import write_timeouts

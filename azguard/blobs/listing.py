@@ -1,7 +1,6 @@
 """Blobs as commands show them: one, or those of a container page by page; and their names alone, for trees."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +12,7 @@ from azguard.blobs.refusals import explain_stale_read
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
+from azguard.late import dataclass
 from azguard.requests.calls import walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage

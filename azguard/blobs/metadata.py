@@ -8,7 +8,7 @@ compare and then write, and another writer can come in between. The lineage tell
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -19,6 +19,7 @@ from azguard.documents.metadata import as_json, count_room, from_json
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
+from azguard.late import dataclass
 from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owners import OF_LOCK
 from azguard.requests.commits import Verdict

@@ -5,7 +5,7 @@ The adapters of other parts of a blob have the base class in common with it.
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -19,6 +19,7 @@ from azguard.documents.edits import Edit
 from azguard.errors import BadRequest, NotFound
 from azguard.guards.resolve import POSITION, Conditions
 from azguard.guards.versions import quote_etag
+from azguard.late import dataclass
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -13,6 +13,7 @@ from azguard.guards import resolve, versions
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import Remembered, SeenVersion
+from azguard.late import dataclass
 from azguard.times import iso
 from azguard.wire.rows import Guard, Lease, Operation, Part
 

@@ -10,7 +10,6 @@ import copy
 import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from azguard.documents import json_text, paths
 from azguard.documents.json_text import LiteralNumber, NotJson, Style, render
 from azguard.documents.paths import Missing, Path, describe
 from azguard.errors import TransformFailed
+from azguard.late import dataclass
 
 _VALUE_OPERATIONS = frozenset({"add", "replace", "test"})
 _FROM_OPERATIONS = frozenset({"move", "copy"})

@@ -2,10 +2,10 @@
 
 import codecs
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from azguard.documents import json_text
 from azguard.errors import TransformFailed
+from azguard.late import dataclass
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _JSON_SUFFIX = ".json"

@@ -6,9 +6,10 @@ Values are dict, list, str, bool, None, int and ``LiteralNumber``, which remembe
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
 from typing import NamedTuple, Self
+
+from azguard.late import dataclass
 
 # Python refuses to convert longer integers (CVE-2020-10735); they are kept as LiteralNumber, which has no limit.
 _LONGEST_INT = 4000

@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from azguard.documents import json_text
 from azguard.documents.paths import MISSING, Path, describe
 from azguard.errors import TransformFailed, UsageError
+from azguard.late import dataclass
 
 T = TypeVar("T")
 # A C# identifier.

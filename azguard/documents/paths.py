@@ -1,11 +1,11 @@
 r"""Paths into a JSON document: ``a.b``, ``items[0]``, ``items[-1]``, ``a\\.b``, or JSON Pointer ``/a/b``."""
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from azguard.documents.json_text import UnreadValue
 from azguard.errors import TransformFailed, UsageError
+from azguard.late import dataclass
 from azguard.times import say_count
 
 _BRACKET = re.compile(r"\[(0|-?[1-9][0-9]{0,17}|-)\]")

@@ -5,7 +5,7 @@ Then lease ids and the values of conditions, from as they were typed to as they 
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from azguard.accounts.account import Target
 from azguard.errors import UsageError
 from azguard.guards import versions
 from azguard.guards.versions import Remembered
+from azguard.late import dataclass
 from azguard.times import parse_http_date
 from azguard.wire.catalogue import list_contradictions, why_no_race, why_not, why_not_overwriting
 from azguard.wire.rows import Condition, Guard, Lease, Operation, Write

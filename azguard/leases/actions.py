@@ -12,7 +12,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lea
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -21,6 +21,7 @@ from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
+from azguard.late import dataclass
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.state import LeaseState, look
 from azguard.requests import trace

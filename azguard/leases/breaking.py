@@ -1,11 +1,11 @@
 """Break a lease as an operator does: only the lease that was shown, and only if the safeguards hold for it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases import actions
 from azguard.leases import state as lease_age
 from azguard.leases.actions import LeaseDone

@@ -11,13 +11,14 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from urllib.parse import quote, unquote, urlsplit
 
 from azguard.accounts import endpoints
 from azguard.accounts.logins import Answered
 from azguard.errors import Changed, Unavailable
+from azguard.late import dataclass
 from azguard.leases.owners import Owner, escape
 from azguard.requests.deadline import Deadline
 from azguard.wire import client

@@ -9,11 +9,12 @@ Not guaranteed: it keeps out only what the service refuses without the lease id:
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases import actions, state
 from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.kinds import SHORTEST, kind_of

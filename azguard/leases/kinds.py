@@ -1,12 +1,12 @@
 """The kinds of resources that have leases, one row for each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import UsageError
+from azguard.late import dataclass
 from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Operation
 

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
@@ -28,6 +28,7 @@ from azguard.address import Kind
 from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, Locked, LockLost, NotFound, OutcomeUnknown, Unavailable
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases import state
 from azguard.leases.actions import GONE, LeaseDone
 from azguard.leases.cache_records import LeaseRecords

@@ -8,7 +8,7 @@ Not guaranteed: a lease of a process on another machine, or with another cache f
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed, UsageError
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases import actions, owners, state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.processes.notes import ProcessNote, ProcessNotes

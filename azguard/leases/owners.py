@@ -11,12 +11,13 @@ import os
 import re
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from azguard import ci_jobs, columns
 from azguard.errors import UsageError
+from azguard.late import dataclass
 from azguard.times import find_moment, iso
 
 # One key each: metadata is 8 KiB in all, and the names must be C# identifiers.

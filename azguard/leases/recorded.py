@@ -7,7 +7,7 @@ import random
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from azguard.accounts.account import Target
@@ -15,6 +15,7 @@ from azguard.address import Kind
 from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, Forbidden, GaveUp, Locked, NotFound, OutcomeUnknown
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases import actions, owner_records
 from azguard.leases.actions import LeaseDone
 from azguard.leases.cache_records import LeaseRecords

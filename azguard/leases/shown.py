@@ -1,11 +1,11 @@
 """A lease as operators see it: is it held, by whom, for how long, with which fence."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.columns import Column
+from azguard.late import dataclass
 from azguard.leases import owners
 from azguard.leases import state as lease_age
 from azguard.leases.owners import FENCE, HOLDER_CLOCK, Owner, TerraformLock

@@ -14,7 +14,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lea
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, E, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
+from azguard.late import dataclass
 from azguard.leases import owners
 from azguard.leases.kinds import kind_of
 from azguard.leases.owners import (

@@ -6,13 +6,13 @@ import os
 import shlex
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from azguard import ci_jobs
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
+from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 
 LOCK = "AZGUARD_LOCK"

@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 from azguard import times
 from azguard.atomic_files import write_atomically
 from azguard.errors import CommandNotFound, ConfigError, GaveUp, LockLost, NotExecutable
+from azguard.late import dataclass
 from azguard.processes.guardian import Ended, Guardian
 from azguard.processes.signals import Stops, ignore_ending, pass_on_all, raise_at_end
 from azguard.times import iso

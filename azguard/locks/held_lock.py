@@ -13,7 +13,6 @@ nor is the lease of another program that left the record of an earlier holder th
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,6 +21,7 @@ from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
 from azguard.guards import requested
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases import actions, owner_records, owners, state
 from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owner_records import Version

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
 from azguard.folders import HOLD, explain_unwritable, make_private
 from azguard.guards.requested import is_guid
+from azguard.late import dataclass
 from azguard.processes import identity, locked_file
 from azguard.processes.identity import KnownProcess
 

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from azguard import ci_jobs
 from azguard.accounts.account import Target
 from azguard.address import parse
 from azguard.errors import AzguardError, Locked, LockLost, NotFound
+from azguard.late import dataclass
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.cache_records import LeaseRecords

@@ -6,7 +6,7 @@ A lock can be a share or a file as well: that has to be there, and has neither s
 
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from azguard import times
 from azguard.accounts.account import Target
@@ -14,6 +14,7 @@ from azguard.address import Address, Kind, parse
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases import owner_records, owners
 from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owner_records import Moved, ProcessLeases, Version

@@ -14,7 +14,7 @@ Not guaranteed: all of it. An append that fails, or that the caller may not do, 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, NotFound, TransformFailed
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.breaking import BreakDone

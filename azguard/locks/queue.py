@@ -15,13 +15,14 @@ The queue gives the order and nothing else. Who holds the lock is decided by the
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
 from azguard.accounts.account import Auth, Target, read_sas
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
+from azguard.late import dataclass
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.owners import READER, SHARED, TICKET, Owner

@@ -8,13 +8,13 @@ finishing a write to somewhere that does not check the fence.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from azguard import times
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
+from azguard.late import dataclass
 from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch

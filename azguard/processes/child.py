@@ -6,13 +6,13 @@ import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 from types import FrameType
 from typing import NamedTuple
 
 from azguard.errors import CommandNotFound, Interrupted, NotExecutable, TransformFailed, UsageError
+from azguard.late import dataclass
 from azguard.processes.signals import ENDING, handle_unless_ignored, in_foreground
 
 # What is run where the user names none: Debian's choice, then the one that POSIX knows.

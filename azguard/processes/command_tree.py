@@ -12,9 +12,9 @@ import os
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from azguard.late import dataclass
 from azguard.processes import tree
 from azguard.processes.identity import HAS_PROC, Process, find
 

@@ -3,11 +3,11 @@
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from azguard import times
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
+from azguard.late import dataclass
 from azguard.processes import command_tree, guardian_process, tree
 from azguard.processes.command_tree import drop_other_locks
 from azguard.processes.forked import Channel, Forked, fork

@@ -14,10 +14,11 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 
 from azguard.folders import make_private
+from azguard.late import dataclass
 from azguard.processes import identity, locked_file
 
 _ENDING = ".json"

@@ -14,9 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, BinaryIO, Protocol, TypeVar
+
+from azguard.late import dataclass
 
 #: These ask a program to end.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -3,7 +3,6 @@
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,6 +10,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import UsageError
+from azguard.late import dataclass
 from azguard.requests.results import Written
 from azguard.wire.answers import Answer, parse_date
 from azguard.wire.failures import Unreadable

@@ -6,7 +6,6 @@ receipt is its version: with it a write is of the message as it was received, or
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from azguard.cache.reads import Reads
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown
 from azguard.guards import versions
 from azguard.guards.versions import Remembered, SeenVersion
+from azguard.late import dataclass
 from azguard.queues.message_format import (
     MessageDone,
     MessagePeeked,

@@ -7,7 +7,6 @@ keeps others from writing in between. The lineage tells whose a write of metadat
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -16,6 +15,7 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Kind
 from azguard.errors import Forbidden
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import MetadataShown, Written, without_time

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
+from azguard.late import dataclass
 from azguard.wire import listeners
 
 # An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.

@@ -12,7 +12,6 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count, islice
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, OutputFailed, UsageError
+from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.wire.answers import Answer
 

@@ -10,11 +10,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from azguard.errors import AzguardError, OutcomeUnknown
+from azguard.late import dataclass
 from azguard.requests import commits
 from azguard.wire.exchange import CONNECTIONS
 

@@ -5,11 +5,12 @@ what is the result's own, in the order of its class, then what is in ``LAST``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from azguard import columns
+from azguard.late import dataclass
 
 if TYPE_CHECKING:
     from azguard.accounts.account import Target

@@ -6,11 +6,12 @@ does nothing more when it is repeated.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
+from azguard.late import dataclass
 from azguard.requests import commits, service_errors, trace
 from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
 from azguard.requests.commits import Verdict

@@ -5,7 +5,6 @@ The id of a copy tells it from every other. Where a resource has another id, or 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from azguard import columns
 from azguard.accounts.account import Auth, Target
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, Unauthenticated, Unavailable
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.naming import same_host
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict

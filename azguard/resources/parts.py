@@ -4,7 +4,6 @@ azguard's own keys stay: the lineage, to which each write adds its op, and what 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from azguard.accounts.account import Target
@@ -12,6 +11,7 @@ from azguard.documents import metadata as rules
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
+from azguard.late import dataclass
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

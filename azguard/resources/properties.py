@@ -1,12 +1,13 @@
 """The properties of a resource: asked for, and what those of several services have in common, as they are shown."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Self
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.requests.calls import read
 from azguard.requests.commits import look_under
 from azguard.requests.deadline import Deadline

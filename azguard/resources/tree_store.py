@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
@@ -13,6 +12,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Forbidden, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
+from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import Admit
 from azguard.requests.results import Written

@@ -9,7 +9,6 @@ https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entitie
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
@@ -17,6 +16,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import UsageError
 from azguard.guards.versions import SeenVersion
+from azguard.late import dataclass
 from azguard.requests.calls import follow, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage

@@ -8,7 +8,6 @@ Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-g
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
@@ -17,6 +16,7 @@ from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Usag
 from azguard.guards import resolve
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered, SeenVersion
+from azguard.late import dataclass
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

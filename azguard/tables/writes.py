@@ -8,7 +8,7 @@ was deleted meanwhile. Where entities get deleted, keep an empty one instead.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

@@ -6,10 +6,10 @@ found for an update that ended long ago.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from azguard.errors import Exists, NotFound
+from azguard.late import dataclass
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline

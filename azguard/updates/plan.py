@@ -4,13 +4,14 @@ import random
 import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from azguard.accounts import endpoints
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, UsageError
+from azguard.late import dataclass
 from azguard.requests.lineage import fresh_op, is_op, op_of_key
 from azguard.updates.local_runs import WriteJournal
 from azguard.updates.resource import Applied, Change, CommittedVersion, CurrentVersion

@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -19,6 +19,7 @@ from azguard.address import Kind
 from azguard.atomic_files import write_atomically
 from azguard.errors import AzguardError, ConfigError
 from azguard.folders import Folders, make_private
+from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.updates import update as updates

@@ -8,13 +8,13 @@ to know no service. A version also tells whether an earlier run of the same key 
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import Exists
+from azguard.late import dataclass
 from azguard.requests import lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import AppliedKey, Lineage

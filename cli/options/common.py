@@ -4,7 +4,7 @@ A command names its own arguments; what every command takes (output), what every
 and what every operation takes (conditions) is added by ``parsing.tree``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -37,6 +37,7 @@ from azguard.cli.options.types import (
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
 from azguard.cli.rules.engine import Rule, at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
+from azguard.late import dataclass
 from azguard.requests.deadline import PATIENCE_SECONDS
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 """The options of content: its headers and SMB properties, and which bytes of it."""
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
@@ -11,6 +10,7 @@ from azguard.cli.options.types import HEADER, MD5, SIZE, TEXT, ValueType, size, 
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
+from azguard.late import dataclass
 
 if TYPE_CHECKING:
     from azguard.files.entries import SmbProperties

@@ -1,7 +1,6 @@
 """The options of commands that run another one under a lock."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -11,6 +10,7 @@ from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import checked
 from azguard.errors import GaveUp, LockLost, UsageError
+from azguard.late import dataclass
 
 # Of the time after which a lock is lost, renewals and answers that are late need the rest.
 _PART_FOR_GRACE = 3

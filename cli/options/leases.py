@@ -1,7 +1,7 @@
 """What the options about leases mean, their records in the cache, and how an operator breaks a lease."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -15,6 +15,7 @@ from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.leases.kinds import LONGEST, LONGEST_BREAK, SHORTEST, Action, operation_of
 from azguard.requests.deadline import Deadline
 from azguard.times import iso, span

@@ -1,7 +1,7 @@
 """The options of a lock that is held, and how it is acquired."""
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
@@ -10,6 +10,7 @@ from azguard.cli.options import common, leases
 from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import excludes, only_for
+from azguard.late import dataclass
 from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner

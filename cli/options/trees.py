@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
@@ -12,6 +12,7 @@ from azguard.cli.parsing.rows import TREES, argument, flag, option
 from azguard.cli.rules.engine import Rule, checked, excludes, needs
 from azguard.errors import Changed, UsageError
 from azguard.guards.requested import RequestedConditions
+from azguard.late import dataclass
 from azguard.requests import pool
 
 if TYPE_CHECKING:

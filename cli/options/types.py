@@ -5,7 +5,7 @@ A reader is given the text and the name of the option, and raises a UsageError t
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from azguard.cache import scope
 from azguard.cli.input import values
 from azguard.errors import UsageError
+from azguard.late import dataclass
 
 
 @dataclass(frozen=True)

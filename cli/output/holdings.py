@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +16,7 @@ from azguard.cli.output.results import CHUNK
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import Rule, excludes
 from azguard.errors import AzguardError
+from azguard.late import dataclass
 from azguard.times import say_count
 
 if TYPE_CHECKING:

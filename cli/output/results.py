@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, islice
 from typing import Any, TextIO, TypeVar
 
@@ -12,6 +12,7 @@ from azguard.cli.output import json_form, terminal
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.errors import OutputFailed
+from azguard.late import dataclass
 from azguard.wire import listeners
 
 T = TypeVar("T")

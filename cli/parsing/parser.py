@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature
 from typing import Annotated, Any
@@ -33,6 +32,7 @@ from azguard.cli.parsing.tree import Command, Group, root
 from azguard.cli.registry import ROOT
 from azguard.cli.rules import engine as rules
 from azguard.errors import AzguardError, UsageError
+from azguard.late import dataclass
 
 # How Typer tells words that no argument takes.
 _EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)", re.DOTALL)

@@ -7,9 +7,11 @@ The parser, help, completion, manual pages and docs read the rows. Nothing here 
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from azguard.late import dataclass
 
 if TYPE_CHECKING:
     from azguard.cli.options.types import ValueType

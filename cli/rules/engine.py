@@ -6,10 +6,10 @@ metavar; a kind of address as its prefix, such as ``queue:``.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from azguard.address import Kind
 from azguard.errors import UsageError
+from azguard.late import dataclass
 
 
 @dataclass(frozen=True)

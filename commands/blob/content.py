@@ -1,6 +1,6 @@
 """``azguard blob``: get, put, delete."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -20,6 +20,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, excludes, needs
 from azguard.guards.resolve import Conditions
+from azguard.late import dataclass
 from azguard.requests.results import Written
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 

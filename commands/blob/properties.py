@@ -1,6 +1,5 @@
 """``azguard blob``: metadata, tags, set-properties, tier."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from azguard.address import Kind
@@ -17,6 +16,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, any_of, checked, one_of
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
+from azguard.late import dataclass
 from azguard.wire.operations.blobs import (
     BLOB_GET_PROPERTIES,
     BLOB_GET_TAGS,

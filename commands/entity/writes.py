@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
@@ -16,6 +16,7 @@ from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs
+from azguard.late import dataclass
 from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles

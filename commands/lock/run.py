@@ -4,7 +4,7 @@ import os
 import random
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated
 
 from azguard.address import Kind
@@ -17,6 +17,7 @@ from azguard.cli.options.locks import LockOptions
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.late import dataclass
 from azguard.leases.owners import Owner
 from azguard.locks import run as core
 from azguard.locks.environment import is_under_lock

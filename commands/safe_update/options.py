@@ -1,7 +1,7 @@
 """The options of a read-modify-write, and what of them goes together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from azguard.address import Address, Kind
@@ -10,6 +10,7 @@ from azguard.cli.options.types import COUNT, DURATION, FENCE, INITIAL, TEXT, cho
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.rules.engine import Rule, any_of, checked, excludes, needs, only_for
 from azguard.errors import UsageError
+from azguard.late import dataclass
 from azguard.requests import pool
 from azguard.updates.plan import RAW_OP
 

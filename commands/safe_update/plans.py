@@ -1,7 +1,7 @@
 """From the options of ``safe-update`` and ``edit`` to what the core runs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -15,6 +15,7 @@ from azguard.cli.rules.engine import Rule, checked, only_for
 from azguard.commands.safe_update import options, typed_edits
 from azguard.commands.safe_update.options import TypedEdit, UpdateOptions, WriteOptions
 from azguard.documents import formats
+from azguard.late import dataclass
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
 from azguard.updates.recording import LocalRecords, UpdateRequest

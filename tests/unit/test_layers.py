@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("source of the product")
 
 # From the ground up. Rooms of one floor stand side by side and never import each other.
 FLOORS = (
-    ("errors", "address", "urls", "naming", "times", "columns", "ci_jobs", "folders", "atomic_files"),
+    ("late", "errors", "address", "urls", "naming", "times", "columns", "ci_jobs", "folders", "atomic_files"),
     ("documents", "processes"),
     ("accounts",),
     ("emulators", "wire"),

@@ -5,7 +5,6 @@ The first range carries the caller's conditions, every further one ``If-Match`` 
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from azguard.blobs import refusals
 from azguard.errors import Changed, NotFound, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
+from azguard.late import dataclass
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline

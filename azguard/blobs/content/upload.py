@@ -4,7 +4,7 @@ The outcome is found from the lineage, or from the ids of the blocks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
@@ -13,6 +13,7 @@ from azguard.errors import NotFound
 from azguard.guards.requested import CREATE_ONLY
 from azguard.guards.resolve import Conditions, resolve
 from azguard.guards.versions import quote_etag
+from azguard.late import dataclass
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
