@@ -28,11 +28,11 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies, properties
-from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
+from azguard.resources.copies import PENDING, SUCCESS, Copied
 from azguard.resources.properties import has_metadata
 from azguard.times import say_count
 from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY
+from azguard.wire.operations.blobs import BLOB_COPY
 from azguard.wire.rows import Condition
 
 # What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
@@ -287,16 +287,6 @@ def await_copy(
         content_length=found.size,
         copy_status=SUCCESS,
     )
-
-
-def abort_copy(
-    target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline, *, only_tells: bool = False
-) -> CopyAborted:
-    """Stop a pending copy to a blob, which is empty afterwards; see ``copies.abort``."""
-    destination = CopyDestination(
-        target, lambda patience: properties.fetch(target, Conditions(), patience), BLOB_ABORT_COPY, conditions
-    )
-    return copies.abort(destination, copy_id, deadline, only_tells=only_tells)
 
 
 def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:

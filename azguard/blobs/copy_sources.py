@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from azguard.accounts.account import Auth, Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
@@ -56,10 +56,7 @@ def pin(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Pi
     except (Changed, NotModified) as error:
         raise copies.to_changed(error, source) from error
     except (NotFound, Forbidden, Unauthenticated) as error:
-        if error.reason is not None and source.account.auth in (Auth.KEY, Auth.LOGIN):
-            # The key or the login is at fault, for which no SAS helps; or the container is missing.
-            raise error.but(facts={**error.facts, "side": "source"}) from error
-        raise copies.to_unreadable(error, source) from error
+        raise copies.to_unread(error, source) from error
     metadata = found.metadata or {}
     return PinnedSource(
         etag=found.etag,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from azguard import columns
-from azguard.accounts.account import Auth, Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import (
     AzguardError,
@@ -39,18 +39,17 @@ from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.owners import OF_LOCK
 from azguard.processes.notes import ProcessNotes
 from azguard.requests import commits
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies, properties
-from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
+from azguard.resources.copies import PENDING, SUCCESS, Copied
 from azguard.times import say_count
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES
-from azguard.wire.operations.shares import FILE_ABORT_COPY, FILE_COPY
+from azguard.wire.operations.shares import FILE_COPY
 
 # What azguard keeps in the metadata is about the source alone.
 _OWN = (KEY, *OF_LOCK)
@@ -166,19 +165,6 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
     return _to_copied(begun, version, source, settled, after, found)
 
 
-def abort(
-    target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline, *, only_tells: bool = False
-) -> CopyAborted:
-    """Stop a pending copy to a file, which is empty afterwards; see ``copies.abort``.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/abort-copy-file
-    """
-    destination = CopyDestination(
-        target, lambda patience: properties.fetch(target, Conditions(), patience), FILE_ABORT_COPY, conditions
-    )
-    return copies.abort(destination, copy_id, deadline, only_tells=only_tells)
-
-
 def _choose_smb(settings: FileCopySettings, source: _FileSource, found: Any | None) -> dict[str, Any]:
     """Return attributes, times and permission: as given, else those of the source or of the version replaced."""
     chosen = replacing.choose_smb(SmbProperties(), found)
@@ -214,12 +200,9 @@ def _to_copied(
 
 def _read_version(source: Target, etag: str | None, deadline: Deadline) -> _FileSource:
     try:
-        found = _fetch_source(source, deadline)
+        found = properties.fetch(source, Conditions(), deadline)
     except (NotFound, Forbidden, Unauthenticated) as error:
-        if error.reason is not None and source.account.auth in (Auth.KEY, Auth.LOGIN):
-            # The key or the login is at fault, for which no SAS helps; or the share is missing.
-            raise error.but(facts={**error.facts, "side": "source"}) from error
-        raise copies.to_unreadable(error, source) from error
+        raise copies.to_unread(error, source) from error
     if etag not in (None, quote_etag(found.etag)):
         raise _to_changed(source, str(etag), quote_etag(found.etag))
     return _FileSource(
@@ -233,7 +216,7 @@ def _read_version(source: Target, etag: str | None, deadline: Deadline) -> _File
 
 def _check_unchanged(source: Target, version: _FileSource, deadline: Deadline) -> None:
     try:
-        found = quote_etag(_fetch_source(source, deadline).etag)
+        found = quote_etag(properties.fetch(source, Conditions(), deadline).etag)
     except NotFound as error:
         raise _to_changed(source, version.etag, None) from error
     if found != version.etag:
@@ -246,12 +229,6 @@ def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
     # The directory of the destination was there: it is a source in the same account.
     is_of_source = isinstance(error, NotFound) and error.service_code == "ResourceNotFound"
     return copies.to_unreadable(error, source) if is_of_source else error
-
-
-def _fetch_source(source: Target, deadline: Deadline) -> Any:
-    if source.kind is Kind.FILE:
-        return properties.fetch(source, Conditions(), deadline)
-    return read(lambda timeouts: call(BLOB_GET_PROPERTIES, source, timeouts), source, deadline)
 
 
 def _read_smb(source: Target, found: Any) -> dict[str, Any]:

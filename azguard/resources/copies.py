@@ -4,7 +4,7 @@ far one is, how it ended, how to stop it.
 The id of a copy tells it from every other. Where a resource has another id, or none, another write has replaced it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -19,8 +19,9 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_ABORT, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.resources import properties
 from azguard.wire.call import call
-from azguard.wire.rows import Operation
+from azguard.wire.catalogue import ALL
 
 #: What the status of a copy is while the service copies.
 PENDING = "pending"
@@ -64,19 +65,6 @@ class CopyAborted(Written):
     copy_status: str
 
 
-@dataclass(frozen=True)
-class CopyDestination:
-    """A resource that may be the destination of a copy."""
-
-    target: Target
-    #: Returns its properties.
-    fetch: Callable[[Deadline], Any]
-    #: The operation that stops it.
-    stop: Operation
-    #: Those under which it is stopped.
-    conditions: Conditions
-
-
 def pauses() -> Iterator[float]:
     """Yield the seconds between two questions about a copy, without end."""
     pause = _FIRST_PAUSE_SECONDS
@@ -116,9 +104,9 @@ def build_failure(target: Target, found: Any, left: str) -> AzguardError:
 
 
 def abort(
-    destination: CopyDestination, copy_id: str | None, deadline: Deadline, *, only_tells: bool = False
+    target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline, *, only_tells: bool = False
 ) -> CopyAborted:
-    """Stop a pending copy: the one with this id, or the one that the destination shows. It leaves no content.
+    """Stop a pending copy to a blob or a file: the one with this id, or the one that it shows. It leaves no content.
 
     ``only_tells`` looks, and stops nothing.
 
@@ -126,40 +114,40 @@ def abort(
         Changed: the copy has ended, or it is the destination of another copy.
         NotFound: it is not there, or it is not the destination of a copy.
         Locked: it is leased, and its lease id was not given.
+    Source: the pages Abort Copy Blob and Abort Copy File of https://learn.microsoft.com/rest/api/storageservices/
     """
-    target = destination.target
-    shown = destination.fetch(deadline)
+    shown = properties.fetch(target, Conditions(), deadline)
     copy_id = copy_id or shown.copy.id
     if copy_id is None:
         raise NotFound(f"{target} is not the destination of a copy", address=str(target.address), reason="no_copy")
     if shown.copy.id == copy_id and shown.copy.status == ABORTED:
-        return _to_aborted(destination, shown, copy_id, attempts=0, outcome="unchanged")
+        return _to_aborted(target, shown, copy_id, conditions.guard, attempts=0, outcome="unchanged")
     if shown.copy.id != copy_id or shown.copy.status != PENDING:
         raise _to_ended(target, shown, copy_id)
     if only_tells:
-        return _to_aborted(destination, shown, copy_id, attempts=0, outcome=WOULD_ABORT)
+        return _to_aborted(target, shown, copy_id, conditions.guard, attempts=0, outcome=WOULD_ABORT)
+    stop = ALL[f"{target.kind}.abort_copy"]
 
     def send() -> None:
-        headers = destination.conditions.request_headers
-        call(destination.stop, target, write_timeouts(deadline), headers=headers, copyid=copy_id)
+        call(stop, target, write_timeouts(deadline), headers=conditions.request_headers, copyid=copy_id)
 
     request: WriteRequest[Any] = WriteRequest(
         target=target,
         send=send,
-        look=lambda patience: _find_outcome(destination, copy_id, patience),
+        look=lambda patience: _find_outcome(target, copy_id, patience),
     )
     try:
         settled = send_until_settled(request, deadline)
     except (Changed, BadRequest) as error:
         # Changed is the verdict of the look; the service says NoPendingCopyOperation or CopyIdMismatch.
-        raise _to_ended(target, destination.fetch(deadline.fresh()), copy_id, error) from error
-    found = settled.answer or destination.fetch(deadline.fresh())
-    return _to_aborted(destination, found, copy_id, attempts=settled.attempts, outcome="committed")
+        raise _to_ended(target, properties.fetch(target, Conditions(), deadline.fresh()), copy_id, error) from error
+    found = settled.answer or properties.fetch(target, Conditions(), deadline.fresh())
+    return _to_aborted(target, found, copy_id, conditions.guard, attempts=settled.attempts, outcome="committed")
 
 
-def _find_outcome(destination: CopyDestination, copy_id: str, patience: Deadline) -> Finding[Any]:
+def _find_outcome(target: Target, copy_id: str, patience: Deadline) -> Finding[Any]:
     try:
-        found = destination.fetch(patience)
+        found = properties.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.NEVER, seen=NOTHING_THERE)
     if found.copy.id != copy_id:
@@ -185,14 +173,14 @@ def _to_ended(target: Target, found: Any, copy_id: str, error: AzguardError | No
     )
 
 
-def _to_aborted(destination: CopyDestination, found: Any, copy_id: str, *, attempts: int, outcome: str) -> CopyAborted:
+def _to_aborted(target: Target, found: Any, copy_id: str, guard: str, *, attempts: int, outcome: str) -> CopyAborted:
     return CopyAborted(
-        address=str(destination.target.address),
+        address=str(target.address),
         etag=found.etag,
         last_modified=found.last_modified,
         copy_id=copy_id,
         copy_status=ABORTED,
-        guard=destination.conditions.guard,
+        guard=guard,
         attempts=attempts,
         outcome=outcome,
     )
@@ -242,6 +230,14 @@ def judge_unreadable(error: AzguardError, source: Target) -> AzguardError:
             return to_unreadable(error.as_kind(NotFound), source)
         case _:
             return to_unreadable(error.as_kind(Forbidden), source)
+
+
+def to_unread(error: AzguardError, source: Target) -> AzguardError:
+    """Return the error for a source whose properties were refused to azguard itself."""
+    if error.reason is not None and source.account.auth in (Auth.KEY, Auth.LOGIN):
+        # The key or the login is at fault, for which no SAS helps; or the container or the share is missing.
+        return error.but(facts={**error.facts, "side": "source"})
+    return to_unreadable(error, source)
 
 
 def to_unreadable(error: AzguardError, source: Target) -> AzguardError:

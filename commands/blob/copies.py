@@ -147,10 +147,10 @@ def abort_copy(
 
     Topics: copies
     """
-    from azguard.blobs import copies
+    from azguard.resources import copies
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    done = copies.abort_copy(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
+    done = copies.abort(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
     if not dry_run:
         env.reads.forget(target)
     env.out.show(done)

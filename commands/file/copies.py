@@ -209,7 +209,7 @@ def abort_copy(
 
     Topics: files
     """
-    from azguard.files import copies
+    from azguard.resources import copies
 
     target = env.locate(path, Kind.FILE, writable=True)
     done = copies.abort(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
