@@ -7,13 +7,11 @@ from graphlib import TopologicalSorter
 from itertools import groupby
 from pathlib import Path
 
-import pytest
-
 from tests.support.cases import cases
 from tests.support.places import REPOSITORY
+from tests.support.sources import READS_SOURCES, list_nodes, parse
 
-# One process reads the source of the product, once.
-pytestmark = pytest.mark.xdist_group("source of the product")
+pytestmark = READS_SOURCES
 
 # From the ground up. Rooms of one floor stand side by side and never import each other.
 FLOORS = (
@@ -56,7 +54,7 @@ MODULES = modules()
 def imports(path: Path) -> frozenset[str]:
     """Return the modules of the product that a module imports, inside functions and under TYPE_CHECKING too."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in list_nodes(path):
         if isinstance(node, ast.Import):
             found |= {each.name for each in node.names if each.name.split(".")[0] == "azguard"}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "azguard":
@@ -103,13 +101,13 @@ def test_commands_are_imported_by_name_only() -> None:
 
 def test_the_front_page_of_a_room_is_its_docstring_alone() -> None:
     fronts = {name: path for name, path in MODULES.items() if path.name == "__init__.py" and name != "azguard"}
-    bodies = {name: len(ast.parse(path.read_text(encoding="utf-8")).body) for name, path in fronts.items()}
+    bodies = {name: len(parse(path).body) for name, path in fronts.items()}
     assert {name for name, length in bodies.items() if length != 1} == set()
 
 
 def test_the_front_page_of_a_room_names_each_of_its_modules() -> None:
     rooms = {name.rpartition(".")[0] for name in MODULES if name.count(".") == 2} - {"azguard.commands"}
-    pages = {name: ast.get_docstring(ast.parse(MODULES[name].read_text(encoding="utf-8"))) for name in rooms}
+    pages = {name: ast.get_docstring(parse(MODULES[name])) for name in rooms}
     unnamed = [
         name
         for name in MODULES

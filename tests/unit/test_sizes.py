@@ -3,7 +3,10 @@
 import ast
 
 from tests.support.cases import cases
+from tests.support.sources import READS_SOURCES, list_nodes
 from tests.unit.test_layers import MODULES, ROOMS
+
+pytestmark = READS_SOURCES
 
 MOST_LINES_OF_A_MODULE = 400
 MOST_LINES_OF_A_FUNCTION = 40
@@ -32,12 +35,11 @@ def lines_of(function: Function) -> int:
 
 @cases("name", ROOMS)
 def test_the_modules_and_functions_of_a_room_are_short(name: str) -> None:
-    sources = {module: MODULES[module].read_text(encoding="utf-8") for module in ROOMS[name]}
-    lines = {module: len(source.splitlines()) for module, source in sources.items()}
+    lines = {module: len(MODULES[module].read_text(encoding="utf-8").splitlines()) for module in ROOMS[name]}
     functions = [
         (module, each.name, lines_of(each))
-        for module, source in sources.items()
-        for each in ast.walk(ast.parse(source))
+        for module in ROOMS[name]
+        for each in list_nodes(MODULES[module])
         if isinstance(each, Function)
     ]
     assert (

@@ -2,11 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from azguard.cli.registry import COMMANDS
 from tests.support.cases import cases
+from tests.support.sources import READS_SOURCES, list_nodes
 from tests.unit.test_layers import MODULES, room
+
+pytestmark = READS_SOURCES
 
 CORE = {name: path for name, path in MODULES.items() if room(name) not in ("cli", "commands")}
 OPTION = re.compile(r"(?<![\w-])--[A-Za-z][\w-]*")
@@ -67,21 +70,21 @@ ALLOWED = {
 }
 
 
-def texts(tree: ast.AST) -> Iterator[str]:
+def texts(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the texts of a module that are no docstrings."""
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
             yield node.value
 
 
 def find_words(module: str) -> tuple[set[str], list[str], list[str]]:
     """Return the options, the command lines and the hints that stand in a module."""
-    tree = ast.parse(CORE[module].read_text(encoding="utf-8"))
-    said = list(texts(tree))
+    nodes = list_nodes(CORE[module])
+    said = list(texts(nodes))
     options = {option for text in said for option in OPTION.findall(text)}
     lines = [text for text in said if COMMAND_LINE.search(text)]
-    hints = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "hint"]
+    hints = [node.value for node in nodes if isinstance(node, ast.keyword) and node.arg == "hint"]
     return options, lines, list(map(ast.unparse, hints))
 
 
@@ -108,4 +111,4 @@ def test_every_exception_is_of_a_module_that_is_there() -> None:
     ],
 )
 def test_an_option_is_found_in_texts_and_not_in_docstrings(source: str, found: list[str]) -> None:
-    assert [option for text in texts(ast.parse(source)) for option in OPTION.findall(text)] == found
+    assert [option for text in texts(list(ast.walk(ast.parse(source)))) for option in OPTION.findall(text)] == found

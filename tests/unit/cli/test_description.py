@@ -15,7 +15,10 @@ from tests.faults.matrix import ROWS, Column
 from tests.support import places
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
+from tests.support.sources import READS_SOURCES, list_nodes
 from tests.unit.test_layers import MODULES
+
+pytestmark = READS_SOURCES
 
 ALL: dict[str, Any] = {each["name"]: each for each in description.describe_all(root.walk())["commands"]}
 
@@ -83,8 +86,9 @@ def test_every_refusal_stands_in_a_rule_or_a_type() -> None:
 def test_every_function_that_a_rule_names_is_there() -> None:
     named = {rule.by for _, command in root.walk() for rule in command.rules if rule.by}
     kinds = (ast.FunctionDef, ast.ClassDef)
-    parsed = ((path.stem, ast.parse(path.read_text("utf-8"))) for path in MODULES.values())
-    found = {f"{stem}.{each.name}" for stem, module in parsed for each in ast.walk(module) if isinstance(each, kinds)}
+    found = {
+        f"{path.stem}.{each.name}" for path in MODULES.values() for each in list_nodes(path) if isinstance(each, kinds)
+    }
     assert named - found == set()
 
 
@@ -103,7 +107,7 @@ def _list_facts() -> Iterator[tuple[str, str]]:
     core = places.REPOSITORY / "azguard"
     linked = [core / name for name in ("cli", "commands", "worker")]
     for path in (each for each in core.rglob("*.py") if not any(each.is_relative_to(folder) for folder in linked)):
-        for call in (each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(each, ast.Call)):
+        for call in (each for each in list_nodes(path) if isinstance(each, ast.Call)):
             given = [each.value for each in call.keywords if each.arg == "facts" and isinstance(each.value, ast.Dict)]
             names = [key.value for each in given for key in each.keys if isinstance(key, ast.Constant)]
             yield from ((str(name), path.stem) for name in names)

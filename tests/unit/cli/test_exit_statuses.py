@@ -1,35 +1,39 @@
 """What a command ends with: an exit status that a function answers is returned, and not dropped."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 from tests.support.cases import cases
+from tests.support.sources import READS_SOURCES, list_nodes
 from tests.unit.test_layers import MODULES, room
+
+pytestmark = READS_SOURCES
 
 _CLI = {name: path for name, path in MODULES.items() if room(name) in ("cli", "commands")}
 
 
+@cache
 def _find_counted(module: str) -> frozenset[str]:
     """Return the functions and methods of a module that answer a whole number."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8")) if module in MODULES else ast.parse("")
-    found = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.returns is not None)
+    nodes = list_nodes(MODULES[module]) if module in MODULES else ()
+    found = (each for each in nodes if isinstance(each, ast.FunctionDef) and each.returns is not None)
     return frozenset(each.name for each in found if ast.unparse(each.returns or each) in ("int", "int | None"))
 
 
 _METHODS = _find_counted("azguard.cli.output.results")
 
 
-def find_dropped(source: str, module: str = "") -> Iterator[str]:
+def find_dropped(nodes: Sequence[ast.AST], module: str = "") -> Iterator[str]:
     """Yield the calls whose answer, an exit status, no one takes."""
-    tree = ast.parse(source)
     places = {
         each.asname or each.name: (found.module or "", each.name)
-        for found in ast.walk(tree)
+        for found in nodes
         if isinstance(found, ast.ImportFrom)
         for each in found.names
     }
     own = _find_counted(module)
-    for found in ast.walk(tree):
+    for found in nodes:
         if not (isinstance(found, ast.Expr) and isinstance(found.value, ast.Call)):
             continue
         match found.value.func:
@@ -48,7 +52,7 @@ def find_dropped(source: str, module: str = "") -> Iterator[str]:
 
 @cases("module", _CLI)
 def test_no_command_drops_the_status_that_it_is_to_end_with(module: str) -> None:
-    assert list(find_dropped(_CLI[module].read_text(encoding="utf-8"), module)) == []
+    assert list(find_dropped(list_nodes(_CLI[module]), module)) == []
 
 
 @cases(
@@ -66,4 +70,4 @@ def test_no_command_drops_the_status_that_it_is_to_end_with(module: str) -> None
 )
 def test_a_dropped_status_is_seen(line: str, dropped: list[str]) -> None:
     source = f"def command(env):\n    {line.replace(chr(10), chr(10) + '    ')}\n"
-    assert list(find_dropped(source)) == dropped
+    assert list(find_dropped(list(ast.walk(ast.parse(source))))) == dropped

@@ -5,17 +5,15 @@ import re
 from functools import cache
 from string import Formatter
 
-import pytest
-
 from azguard import errors
 from azguard.cli.words import hints
 from azguard.cli.words.hints import HINTS, PAGES, WORDS, in_words
 from azguard.errors import UsageError
 from tests.support.cases import cases
+from tests.support.sources import READS_SOURCES, list_nodes
 from tests.unit.test_layers import MODULES, room
 
-# One process reads the source of the product, once.
-pytestmark = pytest.mark.xdist_group("source of the product")
+pytestmark = READS_SOURCES
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
@@ -39,7 +37,7 @@ def reasons() -> frozenset[str]:
     """Return the reasons that the core gives to the errors it builds."""
     found: set[str] = set()
     for path in (path for name, path in MODULES.items() if room(name) not in ("cli", "commands")):
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for call in list_nodes(path):
             name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
             if isinstance(call, ast.Call) and name in ERRORS:
                 given = [each.value for each in call.keywords if each.arg == "reason"]
