@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.pairs.play import Part, Tally, choose, play
+from tests.pairs.play import Part, Tally, choose, list_played, play
 from tests.pairs.stage import Stage, join, open_stage
 from tests.support import azurites, files_world
 
@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="type in N accounts at a time")
     parser.add_argument("--write-docs", action="store_true", help="write the table into docs/guarantees.md")
     given = parser.parse_args()
-    parts = list(choose(given.command, given.seed, given.share))
+    parts = list(choose(list_played(given.command), given.seed, given.share))
     # The longest first, one to each lane in turn.
     longest = sorted(parts, key=lambda part: -len(part.lines))
     with ProcessPoolExecutor(given.jobs) as pool:

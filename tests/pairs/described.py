@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from tests.pairs import samples
@@ -161,10 +161,11 @@ class Described:
         return conditions["without_one"] not in (None, "no") and conditions["etag_kept_by"] in ("none", "compare")
 
 
-def describe_all() -> list[Described]:
+@cache
+def describe_all() -> tuple[Described, ...]:
     """Return all commands."""
     told = subprocess.run([sys.executable, "-m", "azguard", "help", "--json"], capture_output=True, check=True).stdout
-    return [Described(each) for each in json.loads(told)["commands"]]
+    return tuple(Described(each) for each in json.loads(told)["commands"])
 
 
 def _place(command: str, argument: dict[str, Any]) -> Typed:

@@ -122,11 +122,15 @@ def _settle(stage: Stage, typing: Typing, changed: Iterable[str]) -> None:
         stage.reset({*changed, *hidden})
 
 
-def choose(names: Sequence[str], seed: int, share: float = 1.0) -> Iterator[Part]:
+def list_played(names: Sequence[str] = ()) -> list[Described]:
+    """Return the commands that are played, or those of them that are named, or whose first words are."""
+    played = [each for each in describe_all() if each.name not in NOT_PLAYED]
+    return [each for each in played if not names or _is_named(each.name, names)]
+
+
+def choose(commands: Iterable[Described], seed: int, share: float = 1.0) -> Iterator[Part]:
     """Yield commands with the lines to type: all that cover their pairs, or a share of them."""
-    for described in describe_all():
-        if described.name in NOT_PLAYED or (names and not _is_named(described.name, names)):
-            continue
+    for described in commands:
         chance = random.Random(f"{seed} {described.name}")
         lines = list(list_lines(described, chance))
         chosen = [line for line in lines if chance.random() < share]

@@ -12,19 +12,23 @@ def find_broken(rules: Sequence[Rule], typed: Collection[str], kind: str | None)
 
 
 def _breaks(rule: Rule, typed: Collection[str], kind: str | None) -> bool:
-    if any(name in typed for name in rule["unless"]):
+    if rule["kind"] == "checked" or any(name in typed for name in rule["unless"]):
         return False
     given = [name for name in rule["options"] if name in typed or name == f"{kind}:"]
-    beside = [name for name in rule["others"] if name in typed]
-    return {
-        "excludes": bool(given and beside),
-        "needs": bool(given) and not beside,
-        "one_of": len(given) != 1,
-        "any_of": not given,
-        "at_most_one": len(given) > 1,
-        "only_for": bool(given) and kind is not None and kind not in rule["others"],
-        "checked": False,
-    }[rule["kind"]]
+    match rule["kind"]:
+        case "excludes":
+            return bool(given) and any(name in typed for name in rule["others"])
+        case "needs":
+            return bool(given) and not any(name in typed for name in rule["others"])
+        case "one_of":
+            return len(given) != 1
+        case "any_of":
+            return not given
+        case "at_most_one":
+            return len(given) > 1
+        case "only_for":
+            return bool(given) and kind is not None and kind not in rule["others"]
+    raise AssertionError(f"{rule['kind']} is no kind of rule")
 
 
 def tell(rule: Rule) -> str:

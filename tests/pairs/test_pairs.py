@@ -7,7 +7,7 @@ import pytest
 
 from tests.pairs.__main__ import MARKED, PAGE, read_table, write_table
 from tests.pairs.described import describe_all
-from tests.pairs.play import Tally, choose, play
+from tests.pairs.play import Tally, choose, list_played, play
 from tests.pairs.samples import NOT_PLAYED, NOT_TYPED
 from tests.pairs.stage import join, open_stage
 from tests.support import thorough
@@ -21,16 +21,16 @@ _SHARE, _LARGER_SHARE = 0.03, 0.1
 def test_what_the_rules_refuse_ends_2_and_what_they_allow_does_not(
     tmp_path: Path, connection_string: str, files_connection_string: str, part: int
 ) -> None:
-    chosen = list(choose([], 1, _LARGER_SHARE if thorough.is_on() else _SHARE))
+    commands = list_played()[part::_PARTS]
     tally = Tally()
     with open_stage(tmp_path, join(connection_string, files_connection_string)) as stage:
-        for each in chosen[part::_PARTS]:
+        for each in choose(commands, 1, _LARGER_SHARE if thorough.is_on() else _SHARE):
             tally.add(play(stage, each))
     assert (tally.wrong, tally.lines > 0) == ([], True)
 
 
 def test_the_table_names_all_commands_that_are_played_and_none_was_wrong() -> None:
-    nouns = Counter(each.name.split()[0] for each in describe_all() if each.name not in NOT_PLAYED)
+    nouns = Counter(each.name.split()[0] for each in list_played())
     found = MARKED.search(PAGE.read_text("utf-8"))
     rows = read_table(PAGE.read_text("utf-8"))
     assert found is not None
