@@ -7,6 +7,7 @@ The way of one run:
 ``shared_state``  what the runs in one process have in common
 ``in_process``  lines that run in one process, each in a thread
 ``nouns``       commands that several nouns have alike
+``parts``       metadata, tags and policies: the commands, and the files
 ``context``     what a command is handed: the account, the cache, the conditions, the output
 ``errors``      every exception as an exit status and words, the one place
 ``signals``     what a signal does to a run

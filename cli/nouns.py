@@ -1,6 +1,5 @@
-"""Commands that several nouns have alike: what creates, shows, lists and deletes; metadata, tags and policies."""
+"""Commands that several nouns have alike: what creates, shows, lists and deletes."""
 
-import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,24 +11,18 @@ from azguard.cli.options import common
 from azguard.cli.parsing.rows import CommandSpec
 from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound
-from azguard.guards.resolve import Conditions
 from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_DELETE
-from azguard.wire.rows import Operation, Part
+from azguard.wire.rows import Operation
 
 if TYPE_CHECKING:
+    from azguard.guards.resolve import Conditions
     from azguard.resources.lifecycles import Contents, Count
 
 
 #: Asks the service for a resource.
 Look = Callable[[Target, "Conditions", Deadline], Any]
-# What a part is called, and its command.
-_WORDS = {
-    Part.METADATA: ("metadata", "metadata"),
-    Part.TAGS: ("index tags", "tags"),
-    Part.ACL: ("access policies", "acl"),
-}
 
 
 @dataclass(frozen=True)
@@ -52,6 +45,11 @@ class Noun:
     def called(self) -> str:
         """Return the name of one such resource in a sentence, without an article."""
         return self.name or self.word
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Return whether an address can name a snapshot, which is never written."""
+        return self.kind in (Kind.BLOB, Kind.SHARE, Kind.DIR, Kind.FILE)
 
     def declare(
         self, app: Group, command: str, spec: CommandSpec, text: str, run: Callable[[Environment, Target], int | None]
@@ -213,89 +211,3 @@ def show_doomed(
     with env.reads.explain_deleted(target, conditions):
         found = look()
     env.out.show(lifecycles.preview(target, conditions, found, count, env.deadline.fresh(), outcome))
-
-
-def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Group:
-    """Declare the group of a part with its get, and return the group, for its set; ``note`` stands in the help of get.
-
-    ``look`` returns the part, or a pair of it and its lineage.
-    """
-
-    def run(env: Environment, target: Target) -> None:
-        found = look(target, env.conditions(target), env.deadline)
-        _deliver_part(env, target, part, *(found if isinstance(found, tuple) else (found,)))
-
-    words, command = _WORDS[part]
-    line = f"azguard {noun.word} {command} get {noun.example}"
-    text = f"""Read the {words} of a {noun.called} and remember their version, which guards the next {command} set.
-
-    {note}
-
-    Examples:
-        {line}
-        {line} > {words.split()[-1]}.json
-
-    Topics: {noun.topic}
-    """
-    commands = Group(f"The {words} of a {noun.called}: get, set.")
-    app.add(command, commands)
-    noun.declare(commands, "get", common.operation(operation), text, run)
-    return commands
-
-
-def record_replaced(env: Environment, target: Target, part: Part, done: Any) -> None:
-    """Record a part that was replaced, and show it; what was read of the rest of the resource stays known."""
-    env.reads.follow(target, done.before, done.written.etag, done.lineage)
-    env.reads.record_part(target, part, done.written, done.lineage)
-    env.out.show(done.written)
-
-
-def _deliver_part(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:
-    """Show a part, and remember its version if all of it was shown."""
-    from azguard.cli.input import streams
-
-    env.out.show(found)
-    env.out.flush()
-    # What was shown in part, or went to /dev/null, was not read.
-    if env.out.shows_whole(found) and streams.to_stream(sys.stdout).is_kept:
-        env.reads.record_part(target, part, found, lineage)
-
-
-def declare_metadata(
-    app: Group, noun: Noun, reads: Operation, writes: Operation, note: str, *, first: str = "", last: str = ""
-) -> None:
-    """Declare get and set; ``note`` says in the help of set what guards it, ``first`` and ``last`` end its examples."""
-
-    def set_metadata(
-        env: Environment, resource: Any, metadata: common.Metadata = None, file: common.MetadataFile = None
-    ) -> None:
-        from azguard.cli.input import addresses, parts
-        from azguard.files import entries
-
-        target = env.locate(resource, noun.kind, writable=True)
-        wanted, seen = parts.read_metadata(metadata, file)
-        conditions, guarding = env.conditions(target, seen), addresses.guarding(env)
-        done = entries.replace_metadata(target, wanted, conditions, guarding, env.deadline)
-        record_replaced(env, target, Part.METADATA, done)
-
-    line, called = f"azguard {noun.word} metadata", noun.called
-    text = f"""Replace all metadata of a {called}, if they are still those that you read. azguard keeps its own entry.
-
-    {note}
-
-    Examples:
-        {line} set {noun.example} --metadata owner=ops{first}
-        {line} get {noun.example} > metadata.json
-        {line} set {noun.example} -f metadata.json{last}
-
-    Topics: {noun.topic}
-    """
-    commands = declare_part(app, noun, Part.METADATA, reads, _read_metadata)
-    set_metadata.__annotations__["resource"] = noun.argument
-    commands.command("set", spec=common.operation(writes), text=text)(set_metadata)
-
-
-def _read_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    from azguard.files import entries
-
-    return entries.get_metadata(target, conditions, deadline)

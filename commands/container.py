@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any
 
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.blobs import containers, listing
-from azguard.cli import nouns
+from azguard.cli import nouns, parts
 from azguard.cli.context import Environment
-from azguard.cli.input import parts
 from azguard.cli.nouns import Noun, declare_exists, declare_list, declare_show
 from azguard.cli.options import common
 from azguard.cli.options.types import choice
@@ -36,10 +36,36 @@ def _read_policies(*asked: Any) -> Any:
     return read_acl(*asked)
 
 
+def _replace_metadata(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
+    from azguard.blobs.metadata import replace_container_metadata
+
+    return replace_container_metadata(target, wanted, conditions, env.deadline)
+
+
 app = Group("Containers: create, show, exists, list, delete, metadata, acl.")
 _CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
-metadata_app = nouns.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, _read_metadata)
-acl_app = nouns.declare_part(app, _CONTAINER, Part.ACL, CONTAINER_GET_ACL, _read_policies)
+metadata = parts.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, _read_metadata)
+parts.declare_set(
+    metadata,
+    _CONTAINER,
+    Part.METADATA,
+    CONTAINER_SET_METADATA,
+    _replace_metadata,
+    """Replace all metadata of a container. azguard keeps its own entry.
+
+    The service cannot guard this write, and a lease on a container does not keep other writers out. With --allow-race
+    azguard compares the version with the one that you read last, or with --etag. Another writer can still come in
+    between.
+
+    A change of the access policies changes the version too.
+
+    Examples:
+        azguard container metadata set site --metadata owner=ops --allow-race
+
+    Topics: conditions
+    """,
+)
+acl_app = parts.declare_part(app, _CONTAINER, Part.ACL, CONTAINER_GET_ACL, _read_policies)
 
 
 @app.command(spec=common.operation(CONTAINER_CREATE))
@@ -105,34 +131,6 @@ def delete(
     )
 
 
-@metadata_app.command(name="set", spec=common.operation(CONTAINER_SET_METADATA))
-def set_metadata(
-    env: Environment,
-    container: common.Container,
-    metadata: common.Metadata = None,
-    file: common.MetadataFile = None,
-) -> None:
-    """Replace all metadata of a container. azguard keeps its own entry.
-
-    The service cannot guard this write, and a lease on a container does not keep other writers out. With --allow-race
-    azguard compares the version with the one that you read last, or with --etag. Another writer can still come in
-    between.
-
-    A change of the access policies changes the version too.
-
-    Examples:
-        azguard container metadata set site --metadata owner=ops --allow-race
-
-    Topics: conditions
-    """
-    from azguard.blobs.metadata import replace_container_metadata
-
-    target = env.locate(container, Kind.CONTAINER)
-    wanted, seen = parts.read_metadata(metadata, file)
-    done = replace_container_metadata(target, wanted, env.conditions(target, seen), env.deadline)
-    nouns.record_replaced(env, target, Part.METADATA, done)
-
-
 @acl_app.command(name="set", spec=common.operation(CONTAINER_SET_ACL))
 def set_policies(
     env: Environment,
@@ -165,4 +163,4 @@ def set_policies(
     stays = file is None and public_access is not None
     policies, seen = (None, None) if stays else parts.read_policies(file, Kind.CONTAINER)
     done = replace_acl(target, policies, public_access, env.conditions(target, seen), env.deadline)
-    nouns.record_replaced(env, target, Part.ACL, done)
+    parts.record_replaced(env, target, Part.ACL, done)

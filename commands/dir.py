@@ -6,11 +6,12 @@ from azguard.address import Kind
 from azguard.cli import completers, nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
-from azguard.cli.nouns import Noun, declare_exists, declare_metadata, declare_show
+from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import SOME_SMB_PROPERTY, SmbPropertyOptions
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
+from azguard.cli.parts import declare_metadata
 from azguard.files import directories, entries
 from azguard.guards.resolve import Conditions
 from azguard.wire.operations.shares import (

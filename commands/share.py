@@ -1,19 +1,21 @@
 """``azguard share``: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import nouns
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, parts
-from azguard.cli.nouns import Noun, declare_exists, declare_metadata, declare_show
+from azguard.cli.input import addresses
+from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
 from azguard.cli.options.types import choice, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.parts import declare_metadata, declare_policies
 from azguard.cli.rules.engine import one_of
 from azguard.files import shares
-from azguard.resources import access_policies
+from azguard.guards.resolve import Conditions
 from azguard.wire.operations.shares import (
     SHARE_CREATE,
     SHARE_DELETE,
@@ -25,10 +27,10 @@ from azguard.wire.operations.shares import (
     SHARE_SET_PROPERTIES,
     SHARE_SNAPSHOT,
 )
-from azguard.wire.rows import Part
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 _GIBIBYTES = whole(1, 262_144)
+_LEASED = "The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes."
 
 app = Group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
 _SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
@@ -37,10 +39,20 @@ declare_metadata(
     _SHARE,
     SHARE_GET_PROPERTIES,
     SHARE_SET_METADATA,
-    "The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.",
+    _LEASED,
     first=" --last-writer-wins",
 )
-acl_app = nouns.declare_part(app, _SHARE, Part.ACL, SHARE_GET_ACL, access_policies.get)
+
+
+def _replace_policies(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
+    done = shares.replace_policies(target, wanted, conditions, addresses.guarding(env), env.deadline)
+    env.reads.follow(target, conditions.expected_etag, done.etag, None)
+    return done
+
+
+declare_policies(
+    app, _SHARE, SHARE_GET_ACL, SHARE_SET_ACL, replace=_replace_policies, guard=_LEASED, accept="--last-writer-wins"
+)
 
 
 @app.command(spec=common.operation(SHARE_CREATE))
@@ -193,25 +205,4 @@ def quota(
     conditions = env.conditions(target)
     done = shares.change_quota(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
-    env.out.show(done)
-
-
-@acl_app.command(name="set", spec=common.operation(SHARE_SET_ACL))
-def set_policies(env: Environment, share: addresses.Share, file: common.JsonFile = None) -> None:
-    """Replace all access policies of a share by those of a JSON file, as acl get prints them.
-
-    The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes. New policies
-    take effect after up to 30 seconds.
-
-    Examples:
-        azguard share acl get team | azguard share acl set team --last-writer-wins
-
-    Topics: files
-    """
-    target = env.locate(share, Kind.SHARE, writable=True)
-    policies, seen = parts.read_policies(file, Kind.SHARE)
-    conditions = env.conditions(target, seen)
-    done = shares.replace_policies(target, policies, conditions, addresses.guarding(env), env.deadline)
-    env.reads.follow(target, conditions.expected_etag, done.etag, None)
-    env.reads.record_part(target, Part.ACL, done)
     env.out.show(done)

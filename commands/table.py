@@ -1,14 +1,12 @@
 """``azguard table``: create, list, delete, and acl get, set."""
 
-import sys
-
 from azguard.address import Kind
 from azguard.cli import nouns
 from azguard.cli.context import Environment
-from azguard.cli.input import parts, streams
 from azguard.cli.nouns import Noun, declare_list
 from azguard.cli.options import common
 from azguard.cli.parsing.tree import Group
+from azguard.cli.parts import NO_ETAG, declare_policies
 from azguard.resources import access_policies, lifecycles
 from azguard.resources.lifecycles import require_empty
 from azguard.tables import tables
@@ -16,8 +14,7 @@ from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET
 
 app = Group("Tables: create, list, delete, and their access policies.")
 _TABLE = Noun(Kind.TABLE, "table", common.Table, "Orders", "tables")
-policies = Group("The access policies of a table: get, set.")
-app.add("acl", policies)
+declare_policies(app, _TABLE, TABLE_GET_ACL, TABLE_SET_ACL, note=NO_ETAG)
 
 
 @app.command(spec=common.operation(TABLE_CREATE))
@@ -77,46 +74,3 @@ def delete(
         require_empty(tables.count_entities, target, env.deadline.fresh(), nouns.confirm_delete(target))
     env.out.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.reads.forget(target)
-
-
-@policies.command(spec=common.operation(TABLE_GET_ACL))
-def get(env: Environment, table: common.Table) -> None:
-    """Read a table's access policies and remember their version.
-
-    The service gives them no ETag; azguard makes the one it shows from their content.
-
-    Examples:
-        azguard table acl get Orders
-        azguard table acl get Orders -o json > policies.json
-    """
-    target = env.locate(table, Kind.TABLE)
-    found = access_policies.get(target, env.conditions(target), env.deadline)
-    env.out.show(found)
-    env.out.flush()
-    # What was shown in part, or went to /dev/null, was not read.
-    if env.out.shows_whole(found) and streams.to_stream(sys.stdout).is_kept:
-        env.reads.record(target, found)
-
-
-@policies.command(name="set", spec=common.operation(TABLE_SET_ACL))
-def set_(
-    env: Environment,
-    table: common.Table,
-    file: common.InputFile = None,
-) -> None:
-    """Replace all access policies of a table by those of a JSON file, as acl get prints them.
-
-    The service cannot guard this write. With --allow-race azguard compares the policies with those that you read
-    last, or with --etag. Another writer can still come in between. New policies take effect after up to 30 seconds.
-
-    Examples:
-        azguard table acl get Orders | azguard table acl set Orders --allow-race
-
-    Topics: tables
-    """
-    target = env.locate(table, Kind.TABLE)
-    # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
-    wanted, seen = parts.read_policies(file, Kind.TABLE)
-    written = access_policies.replace(target, wanted, env.conditions(target, seen), env.deadline)
-    env.reads.record(target, written)
-    env.out.show(written)

@@ -3,6 +3,5 @@
 ``values``     text as typed → what the core takes
 ``accounts``   which account is meant, and its secrets
 ``addresses``  which blob, snapshot, file, tree or lock an address names
-``parts``      metadata, tags and policies in files
 ``streams``    files and streams, what is read from and delivered to them, and questions on the terminal
 """

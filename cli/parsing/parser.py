@@ -345,7 +345,7 @@ def _explain(error: Any, argv: Sequence[str]) -> UsageError:
         return UsageError(f"no such option: {option}", hint=hint)
     message, guessed = error.format_message(), guesses.hint_for_values(argv)
     if context is not None and (missing := _MISSING.fullmatch(message)):
-        return _explain_missing(context.command.node, path, missing[1], argv, guessed)
+        return guesses.explain_missing(context.command.node, path, missing[1], argv)
     hint = guessed or f"{path} --help"
     if context is not None and (extra := _EXTRA.fullmatch(message)):
         takes_file = "-f" in context.command.node.list_options()
@@ -353,19 +353,6 @@ def _explain(error: Any, argv: Sequence[str]) -> UsageError:
         named = f"an address is one word, such as site/config.json{folder}"
         return UsageError(f"`{path}` takes fewer words; these are too many: {extra[1]}", hint=f"{named}: {hint}")
     return UsageError(message[:1].lower() + message[1:], hint=hint)
-
-
-def _explain_missing(node: Command, path: str, word: str, argv: Sequence[str], guessed: str | None) -> UsageError:
-    """Return the error that an argument is missing; with an option of its name, the next argument is missing."""
-    arguments = [row for row in node.rows if row.is_argument]
-    places = [row.place for row in arguments]
-    instead = node.list_options().get(f"--{word.lower()}")
-    if instead is not None and any(each.partition("=")[0] in instead.flags for each in argv):
-        option = instead.flags[0]
-        example = next(line.strip() for line in node.help.splitlines() if line.strip().startswith(f"{path} "))
-        hint = f"type it behind the {word.lower()}, as in: {example.replace(path, f'{path} {option}')}"
-        return UsageError(f"{arguments[1].metavar} is missing: {option} names the {word.lower()} alone", hint=hint)
-    return UsageError(f"{word} is missing", hint=guessed or f"{path} {' '.join(places)}")
 
 
 def _find_kind(env: Environment, node: Command, params: Mapping[str, Any]) -> str | None:

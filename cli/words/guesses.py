@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any
 
 from azguard.cli.parsing import command_line
-from azguard.cli.parsing.tree import Group, root
+from azguard.cli.parsing.tree import Command, Group, root
 from azguard.cli.words.foreign import (
     ADDRESSES,
     COMMANDS,
@@ -27,6 +27,7 @@ from azguard.cli.words.foreign import (
     VERBS_OF_OTHERS,
     Ours,
 )
+from azguard.errors import UsageError
 
 # Below it, words are more often strangers than misspelt: --overwrite and --verbose are at 0.59.
 _NEAR = 0.75
@@ -328,3 +329,18 @@ def _count_edits(word: str, name: str) -> int:
 
 def _nearest(option: str, names: Sequence[str]) -> str:
     return next(iter(difflib.get_close_matches(option, names, 1, _NEAR)), "")
+
+
+def explain_missing(node: Command, path: str, word: str, argv: Sequence[str]) -> UsageError:
+    """Return the error that an argument is missing; with an option of its name, the next argument is missing."""
+    arguments = [row for row in node.rows if row.is_argument]
+    places = [row.place for row in arguments]
+    instead = node.list_options().get(f"--{word.lower()}")
+    if instead is not None and any(each.partition("=")[0] in instead.flags for each in argv):
+        option = instead.flags[0]
+        example = next(line.strip() for line in node.help.splitlines() if line.strip().startswith(f"{path} "))
+        return UsageError(
+            f"{arguments[1].metavar} is missing: {option} names the {word.lower()} alone",
+            hint=f"type it behind the {word.lower()}, as in: {example.replace(path, f'{path} {option}')}",
+        )
+    return UsageError(f"{word} is missing", hint=hint_for_values(argv) or f"{path} {' '.join(places)}")

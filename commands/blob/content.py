@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import parts, streams
+from azguard.cli.input import streams
 from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
@@ -328,6 +328,7 @@ def delete(
     Topics: conditions, fences, trees
     """
     from azguard.blobs import deletes
+    from azguard.cli import parts
     from azguard.cli.input import addresses
 
     addresses.refuse_snapshot_first(blob, given=snapshot_first)

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, ClassVar
 
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.blobs.headers import TIERS
-from azguard.cli import nouns
+from azguard.cli import parts
 from azguard.cli.context import Environment
-from azguard.cli.input import parts
 from azguard.cli.nouns import Noun
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import HEADERS, NAME_HEADER, NOTHING_TO_SET, HeaderOptions
@@ -16,6 +16,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, any_of, checked, one_of
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions
 from azguard.late import dataclass
 from azguard.wire.operations.blobs import (
     BLOB_GET_PROPERTIES,
@@ -34,6 +35,12 @@ def _read_metadata(*asked: Any) -> Any:
     return metadata.get(*asked)
 
 
+def _replace_metadata(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
+    from azguard.blobs import metadata
+
+    return metadata.replace_all(target, wanted, conditions, env.lease_records, env.deadline)
+
+
 def _read_tags(*asked: Any) -> Any:
     from azguard.blobs import tags
 
@@ -43,7 +50,7 @@ def _read_tags(*asked: Any) -> Any:
 _TIER = spelt("|".join(TIERS))
 app = Group("Properties of a blob: metadata, tags, set-properties, tier.")
 _BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
-metadata_app = nouns.declare_part(
+metadata_app = parts.declare_part(
     app,
     _BLOB,
     Part.METADATA,
@@ -51,7 +58,31 @@ metadata_app = nouns.declare_part(
     _read_metadata,
     "What you read of the content still guards the next put.",
 )
-tags_app = nouns.declare_part(
+parts.declare_set(
+    metadata_app,
+    _BLOB,
+    Part.METADATA,
+    BLOB_SET_METADATA,
+    _replace_metadata,
+    """Replace all metadata of a blob, but only of the version you have seen.
+
+    A file that metadata get printed names its version, which guards the write. Without such a file, the version that
+    you read last does: by metadata get, else by blob get. To change one entry and keep the others, use
+    azguard safe-update --metadata.
+
+    azguard reads the blob first. It keeps its own entries, and those of a lock. With a condition other than
+    --if-match it takes a lease meanwhile.
+
+    The ETag of the blob changes, its content does not. So a file that you read with blob get can still be put.
+
+    Examples:
+        azguard blob metadata set site/config.json --metadata owner=ops
+        echo '{"owner": "ops"}' | azguard blob metadata set site/config.json
+
+    Topics: conditions
+    """,
+)
+tags_app = parts.declare_part(
     app,
     _BLOB,
     Part.TAGS,
@@ -70,38 +101,6 @@ class PropertyOptions(HeaderOptions):
     ] = False
 
     RULES: ClassVar[tuple[Rule, ...]] = (any_of(f"{HEADERS} --clear-content-settings", NOTHING_TO_SET, NAME_HEADER),)
-
-
-@metadata_app.command(name="set", spec=common.operation(BLOB_SET_METADATA))
-def set_metadata(
-    env: Environment,
-    blob: common.Blob,
-    metadata: common.Metadata = None,
-    file: common.MetadataFile = None,
-) -> None:
-    """Replace all metadata of a blob, but only of the version you have seen.
-
-    A file that metadata get printed names its version, which guards the write. Without such a file, the version that
-    you read last does: by metadata get, else by blob get. To change one entry and keep the others, use
-    azguard safe-update --metadata.
-
-    azguard reads the blob first. It keeps its own entries, and those of a lock. With a condition other than
-    --if-match it takes a lease meanwhile.
-
-    The ETag of the blob changes, its content does not. So a file that you read with blob get can still be put.
-
-    Examples:
-        azguard blob metadata set site/config.json --metadata owner=ops
-        echo '{"owner": "ops"}' | azguard blob metadata set site/config.json
-
-    Topics: conditions
-    """
-    from azguard.blobs.metadata import replace_all
-
-    target = env.locate(blob, Kind.BLOB, writable=True)
-    wanted, seen = parts.read_metadata(metadata, file)
-    done = replace_all(target, wanted, env.conditions(target, seen), env.lease_records, env.deadline)
-    nouns.record_replaced(env, target, Part.METADATA, done)
 
 
 @tags_app.command(

@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Annotated, ClassVar
 
 from azguard.address import Kind
-from azguard.cli import nouns
+from azguard.cli import nouns, parts
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, parts
-from azguard.cli.nouns import Noun, declare_exists, declare_metadata, declare_show
+from azguard.cli.input import addresses
+from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
     HEADERS,
@@ -39,7 +39,7 @@ app = Group(
     "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
 )
 _FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
-declare_metadata(
+parts.declare_metadata(
     app,
     _FILE,
     FILE_GET_PROPERTIES,

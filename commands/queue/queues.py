@@ -7,17 +7,16 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, nouns, signals
 from azguard.cli.context import Environment
-from azguard.cli.input import parts
 from azguard.cli.nouns import Noun, declare_exists, declare_list
 from azguard.cli.options import common
 from azguard.cli.options.messages import LIFE, PoisonQueue, locate_poison
 from azguard.cli.options.types import COUNT, FILE
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.parts import NO_ETAG, declare_part, declare_policies, declare_set
 from azguard.guards.resolve import Conditions
 from azguard.queues import queues
 from azguard.requests.deadline import Deadline
-from azguard.resources import access_policies
 from azguard.times import say_count
 from azguard.wire.operations.queues import (
     QUEUE_CREATE,
@@ -59,9 +58,25 @@ app = Group("Queues: create, show, exists, list, delete, work, move, poison, met
 poison_app = Group("The messages that could not be handled: list.")
 app.add("poison", poison_app)
 _QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
-_NO_ETAG = "The service gives them no ETag; azguard makes the one it shows from their content."
-metadata_app = nouns.declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
-acl_app = nouns.declare_part(app, _QUEUE, Part.ACL, QUEUE_GET_ACL, access_policies.get, _NO_ETAG)
+metadata = declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, _read_metadata, NO_ETAG)
+declare_set(
+    metadata,
+    _QUEUE,
+    Part.METADATA,
+    QUEUE_SET_METADATA,
+    lambda env, target, wanted, conditions: queues.replace_metadata(target, wanted, conditions, env.deadline),
+    """Replace all metadata of a queue. azguard keeps its own entry.
+
+    The service cannot guard this write. With --allow-race azguard compares the metadata with those that you read
+    last, or with --etag. Another writer can still come in between.
+
+    Examples:
+        azguard queue metadata set jobs --metadata owner=ops --last-writer-wins
+
+    Topics: queues
+    """,
+)
+declare_policies(app, _QUEUE, QUEUE_GET_ACL, QUEUE_SET_ACL, note=NO_ETAG)
 
 
 @app.command(spec=common.operation(QUEUE_CREATE))
@@ -266,48 +281,3 @@ def list_poison(
     if found.reasons_error is not None:
         env.out.warn(f"why messages are there could not be read: {found.reasons_error.message}")
     env.out.show_each(found.messages[:num_results])
-
-
-@metadata_app.command(name="set", spec=common.operation(QUEUE_SET_METADATA))
-def set_metadata(
-    env: Environment,
-    queue: common.Queue,
-    metadata: common.Metadata = None,
-    file: common.MetadataFile = None,
-) -> None:
-    """Replace all metadata of a queue. azguard keeps its own entry.
-
-    The service cannot guard this write. With --allow-race azguard compares the metadata with those that you read
-    last, or with --etag. Another writer can still come in between.
-
-    Examples:
-        azguard queue metadata set jobs --metadata owner=ops --last-writer-wins
-
-    Topics: queues
-    """
-    from azguard.queues.queues import replace_metadata
-
-    target = env.locate(queue, Kind.QUEUE)
-    wanted, seen = parts.read_metadata(metadata, file)
-    done = replace_metadata(target, wanted, env.conditions(target, seen), env.deadline)
-    env.reads.record_part(target, Part.METADATA, done)
-    env.out.show(done)
-
-
-@acl_app.command(name="set", spec=common.operation(QUEUE_SET_ACL))
-def set_policies(env: Environment, queue: common.Queue, file: common.JsonFile = None) -> None:
-    """Replace all access policies of a queue by those of a JSON file, as acl get prints them.
-
-    The service cannot guard this write. With --allow-race azguard compares the policies with those that you read
-    last, or with --etag. Another writer can still come in between. New policies take effect after up to 30 seconds.
-
-    Examples:
-        azguard queue acl get jobs | azguard queue acl set jobs --allow-race
-
-    Topics: queues
-    """
-    target = env.locate(queue, Kind.QUEUE)
-    policies, seen = parts.read_policies(file, Kind.QUEUE)
-    done = access_policies.replace(target, policies, env.conditions(target, seen), env.deadline)
-    env.reads.record_part(target, Part.ACL, done)
-    env.out.show(done)
