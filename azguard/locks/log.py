@@ -353,8 +353,7 @@ class _LogBlob:
         return send_once(lambda: call(BLOB_APPEND_BLOCK, self.target, self._timeouts, body=text))
 
     def _create(self, condition: Mapping[str, str], metadata: dict[str, str]) -> None:
-        given: dict[str, Any] = {"headers": condition, "metadata": metadata}
-        send_once(lambda: call(BLOB_PUT_APPEND_BLOB, self.target, self._timeouts, **given))
+        send_once(lambda: call(BLOB_PUT_APPEND_BLOB, self.target, self._timeouts, headers=condition, metadata=metadata))
 
     def _begin_anew(self) -> None:
         """Copy the lines to another blob, and begin with none. What fails is tried again by the next append."""
