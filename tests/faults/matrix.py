@@ -29,9 +29,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from operator import methodcaller
+from typing import TYPE_CHECKING
 
 from tests.support.faultproxy.faults import Fault
+
+if TYPE_CHECKING:
+    from tests.faults.stage import ScopeStage
 
 
 class Column(Enum):
@@ -136,59 +140,7 @@ CLEARED = Says(74, "a clear that comes late deletes what was put until then")
 RECREATED = Says(74, "it was created meanwhile, and ours may have been there before that, and deleted")
 
 
-class Stage(Protocol):
-    """What a row may do before its command runs, in the scope of that command and without faults."""
-
-    def put(self, content: bytes = b"old", fence: str | None = None) -> None:
-        """Write the blob, so that its version is known here; under a fence or without one."""
-
-    def append(self, content: bytes = b"old\n") -> None:
-        """Append to the blob, which is created as an append blob, so that its version is known here."""
-
-    def put_source(self, content: bytes = b"new") -> None:
-        """Write the blob that is copied."""
-
-    def take_snapshot(self) -> None:
-        """Keep the blob as it is now."""
-
-    def stage_block(self, content: bytes = b"new") -> None:
-        """Stage a block, whose id is ``{block}``."""
-
-    def make_pages(self) -> None:
-        """Create the blob as a page blob of two pages, so that its version is known here."""
-
-    def lease_blob(self, seconds: int = -1) -> None:
-        """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
-
-    def read_tags(self) -> None:
-        """Read the tags of the blob, so that their version is known here."""
-
-    def make_container(self, *, leased: bool = False) -> None:
-        """Create the container of the row, which ``{container}`` names."""
-
-    def make_queue(self) -> None:
-        """Create the queue of the row, which ``{queue}`` names; its metadata were read here."""
-
-    def make_poison(self) -> None:
-        """Create the queue of the row and its poison queue with the message ``new``."""
-
-    def put_message(self) -> None:
-        """Put ``old`` into the queue."""
-
-    def show_message(self) -> None:
-        """Let others receive the message; the receipt of that is known here."""
-
-    def receive_message(self) -> None:
-        """Put ``old`` into the queue and receive it, so that its receipt is known here; ``{message}`` names it."""
-
-    def insert(self) -> None:
-        """Insert the entity, with an ``n`` of 1, so that its version is known here."""
-
-    def run(self, command: str, stdin: bytes = b"") -> None:
-        """Run a command line, with the names of the row filled in."""
-
-
-Before = Callable[[Stage], None]
+Before = Callable[["ScopeStage"], object]
 Cells = Mapping[Column, Says]
 
 
@@ -238,104 +190,32 @@ def _in(columns: tuple[Column, ...], says: Says) -> dict[Column, Says]:
     return dict.fromkeys(columns, says)
 
 
-def _old(stage: Stage) -> None:
-    stage.put()
-
-
-def _one(stage: Stage) -> None:
-    stage.put(b'{"n": 1}')
-
-
-def _log(stage: Stage) -> None:
-    stage.append()
-
-
-def _staged(stage: Stage) -> None:
-    stage.stage_block()
-
-
-def _disk(stage: Stage) -> None:
-    stage.make_pages()
-
-
-def _fenced(stage: Stage) -> None:
-    stage.put(fence="3")
-
-
-def _fenced_one(stage: Stage) -> None:
-    stage.put(b'{"n": 1}', fence="3")
-
-
-def _source(stage: Stage) -> None:
-    stage.put_source()
-
-
-def _snapshot_of_new(stage: Stage) -> None:
-    stage.put(b"new")
-    stage.take_snapshot()
-    stage.put()
-
-
-def _leased(stage: Stage) -> None:
-    stage.lease_blob()
-
-
-def _leased_shortly(stage: Stage) -> None:
-    stage.lease_blob(60)
-
-
-def _tags(stage: Stage) -> None:
-    stage.read_tags()
-
-
-def _container(stage: Stage) -> None:
-    stage.make_container()
-
-
-def _leased_container(stage: Stage) -> None:
-    stage.make_container(leased=True)
-
-
-def _queue(stage: Stage) -> None:
-    stage.make_queue()
-
-
-def _sent(stage: Stage) -> None:
-    stage.put_message()
-
-
-def _shown(stage: Stage) -> None:
-    stage.receive_message()
-    stage.show_message()
-
-
-def _message(stage: Stage) -> None:
-    stage.receive_message()
-
-
-def _poison(stage: Stage) -> None:
-    stage.make_poison()
-
-
-def _entity(stage: Stage) -> None:
-    stage.insert()
-
-
-def _table(stage: Stage) -> None:
-    stage.run("table create {table}")
-
-
-def _share(stage: Stage) -> None:
-    stage.run("share create {share}")
-
-
-def _dir(stage: Stage) -> None:
-    stage.run("dir create {share}/d")
-
-
-def _file(stage: Stage) -> None:
-    stage.run("file put {share}/f", b"old")
-
+# What a row finds: each is a call of the cell's ``ScopeStage``.
+_old = methodcaller("put")
+_one = methodcaller("put", b'{"n": 1}')
+_log = methodcaller("append")
+_staged = methodcaller("stage_block")
+_disk = methodcaller("make_pages")
+_fenced = methodcaller("put", fence="3")
+_fenced_one = methodcaller("put", b'{"n": 1}', fence="3")
+_source = methodcaller("put_source")
+_new = methodcaller("put", b"new")
+_snapshot = methodcaller("take_snapshot")
+_leased = methodcaller("lease_blob")
+_leased_shortly = methodcaller("lease_blob", 60)
+_tags = methodcaller("read_tags")
+_container = methodcaller("make_container")
+_leased_container = methodcaller("make_container", leased=True)
+_queue = methodcaller("make_queue")
+_sent = methodcaller("put_message")
+_shown = methodcaller("show_message")
+_message = methodcaller("receive_message")
+_poison = methodcaller("make_poison")
+_entity = methodcaller("insert")
+_table = methodcaller("run", "table create {table}")
+_share = methodcaller("run", "share create {share}")
+_dir = methodcaller("run", "dir create {share}/d")
+_file = methodcaller("run", "file put {share}/f", b"old")
 
 LARGE = bytes(range(256)) * 20  # three blocks, as the scene makes them
 _LOG = b"old\nnew\n"
@@ -421,7 +301,7 @@ ROWS = (
     Row("copy-last-writer-wins", _COPY + " --last-writer-wins", "PUT copy", (_old, _source), cells=_UNCONDITIONAL),
     Row("copy-no-lineage", _COPY + " --no-lineage", "PUT copy", (_old, _source), cells=_LOST),
     Row("copy-fence", _COPY + _FENCE, "PUT copy", (_fenced, _source), cells=_BY_FENCE),
-    Row("restore", "blob restore {blob} --from snapshot", "PUT copy", (_snapshot_of_new,)),
+    Row("restore", "blob restore {blob} --from snapshot", "PUT copy", (_new, _snapshot, _old)),
     Row("put-snapshot-first", "blob put {blob} --snapshot-first", "PUT snapshot", (_old,), "PUT blob", b"new"),
     Row("update-snapshot-first", _INCREMENT + " --snapshot-first", "PUT snapshot", (_one,), "PUT blob", leaves=_TWO),
     Row("snapshot", "blob snapshot {blob}", "PUT snapshot", (_old,), leaves=b"old",
@@ -495,9 +375,10 @@ ROWS = (
     Row("message-update", "message update {message} --visible --content new", "PUT message", (_queue, _message),
         cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), RECEIPT_LOST), Column.REPLAYED: STALE}),
     Row("message-delete", "message delete {message}", "DELETE message", (_queue, _message), leaves=b""),
-    Row("message-update-shown", "message update {message} --visibility-timeout 5m", "PUT message", (_queue, _shown),
-        leaves=b"", cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), RECEIPT_LOST), Column.REPLAYED: STALE}),
-    Row("message-delete-shown", "message delete {message}", "DELETE message", (_queue, _shown), leaves=b"",
+    Row("message-update-shown", "message update {message} --visibility-timeout 5m", "PUT message",
+        (_queue, _message, _shown), leaves=b"",
+        cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), RECEIPT_LOST), Column.REPLAYED: STALE}),
+    Row("message-delete-shown", "message delete {message}", "DELETE message", (_queue, _message, _shown), leaves=b"",
         cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), TAKEN), Column.REPLAYED: STALE}),
     Row("message-clear", "message clear {queue} --last-writer-wins --with-contents", "DELETE messages",
         (_queue, _message), leaves=b"",

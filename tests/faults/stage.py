@@ -43,7 +43,10 @@ LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
 
 @dataclass
 class ScopeStage:
-    """The ``Stage`` of a row in one cell; the names are short addresses."""
+    """What a row may do before its command runs, in the scope of that command and without faults.
+
+    The names are short addresses.
+    """
 
     direct: Account
     #: The same account behind the proxy: what the scope knows is known by its endpoint.
@@ -59,24 +62,30 @@ class ScopeStage:
     _receipt: str = field(default="", init=False)
 
     def put(self, content: bytes = b"old", fence: str | None = None) -> None:
+        """Write the blob, so that its version is known here; under a fence or without one."""
         self._put(self.blob, content, fence)
 
     def put_source(self, content: bytes = b"new") -> None:
+        """Write the blob that is copied."""
         self._put(f"{self.blob}/source", content, None)
 
     def append(self, content: bytes = b"old\n") -> None:
+        """Append to the blob, which is created as an append blob, so that its version is known here."""
         given = Append(target=self._blob, conditions=Conditions(guard=POSITION), deadline=Deadline(), create=Settings())
         done = append_write.append(given, iter([content]), NoRecords())
         append_write.remember_append(replace(given, target=self._behind_proxy(given.target)), done, self.reads)
 
     def take_snapshot(self) -> None:
+        """Keep the blob as it is now."""
         given = Snapshot(target=self._blob, conditions=Conditions(), deadline=Deadline(), op=fresh_op())
         snapshots.take_snapshot(given)
 
     def stage_block(self, content: bytes = b"new") -> None:
+        """Stage a block, whose id is ``{block}``."""
         sdk_clients.blob(self.direct, self._blob.address).stage_block("part", content)
 
     def make_pages(self) -> None:
+        """Create the blob as a page blob of two pages, so that its version is known here."""
         given = PageWrite(
             target=self._blob,
             conditions=Conditions(guard="if-none-match", never_read=True),
@@ -89,13 +98,16 @@ class ScopeStage:
         self.reads.record(self._behind_proxy(self._blob), written)
 
     def lease_blob(self, seconds: int = -1) -> None:
+        """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
         sdk_clients.blob(self.direct, self._blob.address).acquire_lease(seconds, LEASE)
 
     def read_tags(self) -> None:
+        """Read the tags of the blob, so that their version is known here."""
         found = tags.get(self._blob, Conditions(), Deadline())
         self.reads.record_part(self._behind_proxy(self._blob), Part.TAGS, found)
 
     def make_container(self, *, leased: bool = False) -> None:
+        """Create the container of the row, which ``{container}`` names."""
         target = self._locate(self.container, Kind.CONTAINER)
         made = lifecycles.create(target, {}, Deadline(), fresh_op())
         self.reads.record(self._behind_proxy(target), made)
@@ -103,28 +115,34 @@ class ScopeStage:
             sdk_clients.container(self.direct, target.address).acquire_lease(-1, LEASE)
 
     def make_queue(self) -> None:
+        """Create the queue of the row, which ``{queue}`` names; its metadata were read here."""
         target = self._make_queue(self.queue)
         self.reads.record_part(self._behind_proxy(target), Part.METADATA, queues.get_metadata(target, Deadline()))
 
     def put_message(self) -> None:
+        """Put ``old`` into the queue."""
         put = messages.put(self._locate(self.queue, Kind.QUEUE), "old", 0, None, Deadline())
         self.message_id = put.id
         self._record_receipt(put)
 
     def show_message(self) -> None:
+        """Let others receive the message; the receipt of that is known here."""
         self._record_receipt(messages.update(self._message, self._receipt, None, 0, Deadline()))
 
     def receive_message(self) -> None:
+        """Put ``old`` into the queue and receive it, so that its receipt is known here; ``{message}`` names it."""
         self.put_message()
         queue = self._locate(self.queue, Kind.QUEUE)
         for each in messages.receive(queue, 1, _HIDDEN_SECONDS, message_format.TEXT, Deadline()):
             self._record_receipt(each.shown)
 
     def make_poison(self) -> None:
+        """Create the queue of the row and its poison queue with the message ``new``."""
         self._make_queue(self.queue)
         messages.put(self._make_queue(f"{self.queue}-poison"), "new", 0, None, Deadline())
 
     def insert(self) -> None:
+        """Insert the entity, with an ``n`` of 1, so that its version is known here."""
         target = self._locate(self.entity, Kind.ENTITY)
         plan = UpdatePlan(lambda content: b'{"n": 1}', fresh_op(), create=b"{}")
         ended = update.update(VersionedEntity(target), plan, Deadline())
@@ -132,6 +150,7 @@ class ScopeStage:
         self.reads.record_content(self._behind_proxy(target), ended.committed, ended.content, ended.lineage)
 
     def run(self, command: str, stdin: bytes = b"") -> None:
+        """Run a command line, with the names of the row filled in."""
         self.call(command, stdin)
 
     @property
