@@ -4,7 +4,6 @@ A command names its own arguments; what every command takes (output), what every
 and what every operation takes (conditions) is added by ``parsing.tree``.
 """
 
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -118,8 +117,8 @@ NoLineage = Annotated[
 ]
 _FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it.", TEXT, otherwise="stdin")
 JsonFile = Annotated[str | None, _FILE]
-MetadataFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--metadata"),))]
-TagsFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--tags"),))]
+MetadataFile = Annotated[str | None, _FILE._replace(rules=(excludes("--file", "--metadata"),))]
+TagsFile = Annotated[str | None, _FILE._replace(rules=(excludes("--file", "--tags"),))]
 DryRun = Annotated[bool, flag("--dry-run", "Show what would be done; change nothing.")]
 VersionOf = Annotated[
     str | None,
@@ -231,7 +230,7 @@ _RARE_CONDITIONS = in_panel(
 def _with_facts(row: Row) -> Row:
     """Return a row with what is known of the setting of an account: whether it is a secret, and its variable."""
     name = row.flags[0].removeprefix("--")
-    return replace(row, is_secret=name in endpoints.SECRETS, variable=endpoints.VARIABLES.get(name, row.variable))
+    return row._replace(is_secret=name in endpoints.SECRETS, variable=endpoints.VARIABLES.get(name, row.variable))
 
 
 _ONE_ACCOUNT = checked(
@@ -325,7 +324,7 @@ def list_conditions(operation: "Operation | None") -> tuple[Row, ...]:
     """Return every condition option; those that mean nothing here are hidden, and refused by name with the reason."""
     shown = () if operation is None else operation.asks
     rows = (*_USUAL_CONDITIONS, *_RARE_CONDITIONS)
-    return tuple(replace(row, is_hidden=row.name not in shown) for row in rows)
+    return tuple(row._replace(is_hidden=row.name not in shown) for row in rows)
 
 
 def list_condition_rules(spec: CommandSpec, *, skips_existing: bool) -> "Iterator[Rule]":

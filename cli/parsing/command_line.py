@@ -8,13 +8,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from azguard import naming
 from azguard.cli.options import common
+from azguard.cli.parsing.rows import Row
 from azguard.documents import controls
 from azguard.errors import UsageError
 
 #: The options that say which version a command is about.
 GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
 _LAST_OF_FOUR_DIGITS = 0xFFFF
+# Options whose text is content.
+_OF_BYTES = ("append", "append_line", "create")
 _STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
 _OTHERS_WITH_VALUE = ("-f", "--file", "--lease-id", "--source-lease-id", "--resume")
 _SHARED = (*common.ACCOUNT_ROWS, *common.SECRET_ROWS, *common.GENERAL_ROWS)
@@ -152,3 +156,13 @@ def _group(argv: Sequence[str]) -> list[list[str]]:
 
 def _name(group: Sequence[str]) -> str:
     return group[0].partition("=")[0]
+
+
+def refuse_bytes(row: Row, value: Any) -> None:
+    """Refuse text that is not UTF-8, except where any bytes are meant: in files' names, content and commands."""
+    if "FILE" in row.metavar or "CMD" in row.metavar or row.name in _OF_BYTES:
+        return
+    what = row.metavar if row.is_argument else row.flags[0]
+    for text in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(text, str):
+            naming.check_text(text, what)

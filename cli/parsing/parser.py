@@ -19,7 +19,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from azguard import naming
 from azguard.cache import scope
 from azguard.cli import signals
 from azguard.cli.context import Environment
@@ -28,8 +27,7 @@ from azguard.cli.options import common
 from azguard.cli.output.results import trace_to
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row, list_typed
-from azguard.cli.parsing.tree import Command, Group, root
-from azguard.cli.registry import ROOT
+from azguard.cli.parsing.tree import Command, Group, find_named
 from azguard.cli.rules import engine as rules
 from azguard.errors import AzguardError, UsageError
 from azguard.late import dataclass
@@ -37,8 +35,6 @@ from azguard.late import dataclass
 # How Typer tells words that no argument takes.
 _EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)", re.DOTALL)
 _MISSING = re.compile(r"Missing argument '(.*)'\.", re.DOTALL)
-# Options whose text is content.
-_OF_BYTES = ("append", "append_line", "create")
 
 
 class _Text:
@@ -184,7 +180,7 @@ class ParsedCommand(_Reader, TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         facts, spec = ctx.obj, self.node.spec
         for row in self.node.rows:
-            _refuse_bytes(row, ctx.params.get(row.name))
+            command_line.refuse_bytes(row, ctx.params.get(row.name))
             if row.is_many:
                 ctx.params[row.name] = list(ctx.params[row.name]) or row.default
         self._take_before(facts, ctx.params)
@@ -320,8 +316,9 @@ def parse(facts: Facts, argv: list[str]) -> ReadyCommand | None:
         UsageError: the line is not understood.
     """
     try:
-        command = build(root)
-        context = command.make_context(ROOT, argv, obj=facts)
+        node, path, rest = find_named(argv)
+        command = build(node)
+        context = command.make_context(path, rest, obj=facts)
         with context:
             command.invoke(context)
     except typer.Exit:
@@ -375,13 +372,3 @@ def _naming_command(ctx: Any) -> Iterator[None]:
         if getattr(error, "ctx", None) is None:
             error.ctx = ctx  # type: ignore[attr-defined]  # a field of those errors that are about usage
         raise
-
-
-def _refuse_bytes(row: Row, value: Any) -> None:
-    """Refuse text that is not UTF-8, except where any bytes are meant: in files' names, content and commands."""
-    if "FILE" in row.metavar or "CMD" in row.metavar or row.name in _OF_BYTES:
-        return
-    what = row.metavar if row.is_argument else row.flags[0]
-    for text in value if isinstance(value, (list, tuple)) else [value]:
-        if isinstance(text, str):
-            naming.check_text(text, what)

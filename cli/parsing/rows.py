@@ -7,11 +7,9 @@ The parser, help, completion, manual pages and docs read the rows. Nothing here 
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
-
-from azguard.late import dataclass
 
 if TYPE_CHECKING:
     from azguard.cli.options.types import ValueType
@@ -28,8 +26,7 @@ _CHOICE = r"[A-Za-z][a-z][a-z0-9]*"
 _CHOICES = re.compile(rf"{_CHOICE}(\|{_CHOICE})+")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """An option, or an argument."""
 
     #: As it is typed: ``--file``, ``-f``; empty of an argument.
@@ -154,11 +151,11 @@ def argument(metavar: str, text: str, kind: "ValueType | None" = None, **setting
 
 def in_panel(panel: str, rows: Iterable[Row]) -> tuple[Row, ...]:
     """Return rows that stand under this heading."""
-    return tuple(replace(row, panel=panel) for row in rows)
+    return tuple(row._replace(panel=panel) for row in rows)
 
 
 def _named(row: Row) -> Row:
-    return replace(row, name=row.flags[0].lstrip("-").replace("-", "_"))
+    return row._replace(name=row.flags[0].lstrip("-").replace("-", "_"))
 
 
 class CommandSpec(NamedTuple):
@@ -215,8 +212,7 @@ def _bind(parameter: Parameter) -> Row:
     typed, row = get_args(parameter.annotation)[:2]
     assert isinstance(row, Row)
     is_required = parameter.default is Parameter.empty
-    return replace(
-        row,
+    return row._replace(
         name=parameter.name,
         default=None if is_required else parameter.default,
         is_required=is_required,

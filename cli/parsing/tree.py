@@ -1,7 +1,6 @@
 """The commands as a tree: nouns, and the commands in them. A command's module is imported when it is asked for."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from azguard.cli.rules.engine import Rule, describe
 _SPELLINGS = {"properties set": "set-properties"}
 _VERSION = flag("--version, -V", "Print the version.")
 # Before the name of a command; each command has a default of its own.
-_TIMEOUT = replace(common.TIMEOUT, default=None)
+_TIMEOUT = common.TIMEOUT._replace(default=None)
 
 
 class TreeNode:
@@ -205,3 +204,16 @@ root = Group(
     ROOT,
     {name: find_module(name) for name in COMMANDS},
 )
+
+
+def find_named(words: list[str]) -> tuple[Command | Group, str, list[str]]:
+    """Return what the first words of a line name, with these words and the rest: Typer takes 5 ms to find it."""
+    node: Command | Group = root
+    path, rest = ROOT, words
+    while isinstance(node, Group) and rest and not rest[0].startswith("-"):
+        name, length = node.find_command(rest)
+        found = node.get(name)
+        if found is None:
+            break
+        node, path, rest = found, f"{path} {name}", rest[length:]
+    return node, path, rest
