@@ -1,7 +1,7 @@
 """Directories: requests in, frozen values out. They have versions, and no leases to keep them."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,12 +119,12 @@ def preview_rename(
 
 
 def _require_absent(target: Target, replaced: Target, deadline: Deadline) -> None:
-    try:
-        with _tell_of_directory(target):
-            properties.fetch(replaced, Conditions(), deadline)
-    except NotFound:
-        return
-    raise Exists(f"{target} exists", str(target.address))
+    # The service finds a file among files alone, and a directory among directories.
+    directory = Target(target.account, Address(Kind.DIR, target.address.parts))
+    for each in (replaced, directory):
+        with suppress(NotFound), _tell_of_directory(target):
+            properties.fetch(each, Conditions(), deadline)
+            raise Exists(f"{target} exists", str(target.address))
 
 
 def find_replaced(target: Target) -> Target:
