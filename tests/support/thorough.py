@@ -5,7 +5,7 @@ All are played with ``--thorough``, as in CI, and where a run is of some tests: 
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -48,9 +48,20 @@ def choose_cases(metafunc: pytest.Metafunc) -> None:
     if _is_thorough or not _is_whole or not table or metafunc.definition.get_closest_marker("thorough"):
         return
     test = metafunc.definition.nodeid
-    mixed = sorted(table, key=lambda case: zlib.crc32(f"{test}[{case.id}]".encode()))
+    metafunc._calls = _choose(table, [f"{test}[{case.id}]" for case in table])
+
+
+def choose_rows(table: Sequence[Value]) -> list[Value]:
+    """Leave out those rows of a table of ``cases`` that other runs play, as of a parametrized test."""
+    return (
+        list(table) if _is_thorough or not _is_whole else _choose(table, [str(number) for number in range(len(table))])
+    )
+
+
+def _choose(table: Sequence[Value], names: Sequence[str]) -> list[Value]:
+    mixed = sorted(range(len(table)), key=lambda at: zlib.crc32(names[at].encode()))
     chosen = mixed[:: 4 if len(table) >= _LONG else 2]
-    metafunc._calls = [case for case in table if case in chosen]
+    return [table[at] for at in sorted(chosen)]
 
 
 def count(every: int, few: int = _FEW) -> int:

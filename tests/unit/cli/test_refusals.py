@@ -24,6 +24,8 @@ import pytest
 
 from azguard.cli import errors
 from azguard.errors import AzguardError, UsageError
+from tests.support import thorough
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.places import REPOSITORY
 from tests.unit.test_layers import MODULES
@@ -145,7 +147,11 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
         yield opened
 
 
-@pytest.mark.parametrize(("typed", "refused"), [pytest.param(*row, id=row[0].line) for row in read_table()])
+@cases(
+    ("typed", "refused"),
+    thorough.choose_rows(read_table()),
+    ids=lambda value: getattr(value, "line", None) or value.reason,
+)
 def test_a_line_is_refused_in_the_recorded_words_without_a_request(
     account: Account, typed: Typed, refused: Refused
 ) -> None:
