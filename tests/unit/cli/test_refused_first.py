@@ -1,14 +1,13 @@
 """What is wrong with the command line is said before any request: exit status 2 promises that nothing was done."""
 
-import pytest
-
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 # No server is there: what asks one ends with 53.
 _NO_SERVER = "UseDevelopmentStorage=true;BlobEndpoint=http://127.0.0.1:9/devstoreaccount1"
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     ["blob get site/a", "blob show site/a", "safe-update site/a --increment n", "lock run a -- true", "queue list"],
 )
@@ -21,23 +20,7 @@ def test_an_empty_scope_is_refused_before_the_account_is_looked_for(offline: Cli
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--lease-id", "no-guid"], "--lease-id: 'no-guid' is not a GUID"),
-        (["--source-if-tags", "\"a\"='b'"], "--source-if-tags and the metadata of the source do not go together"),
-        (["--fence", "1", "--if-match", "0x1"], "--fence and --if-match do not go together"),
-    ],
-)
-def test_a_restore_looks_for_no_snapshot_under_a_condition_that_cannot_be(
-    offline: CliWorld, words: list[str], message: str
-) -> None:
-    env = {"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER}
-    ran = offline.call("blob", "restore", "site/a", "--from", "snapshot", *words, env=env)
-    assert (ran.code, ran.err.startswith(f"error: {message}")) == (2, True), ran.err
-
-
-@pytest.mark.parametrize(
+@cases(
     ("words", "how"),
     [
         ("blob delete site/a", "azguard blob get site/a -f FILE"),
@@ -50,20 +33,3 @@ def test_what_was_never_read_is_refused_with_three_ways_out(offline: CliWorld, w
     ran = offline.call(*words.split(), env={"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER})
     hint = f"hint: read it first: {how}; or name the version you mean: --etag ETAG; or say --last-writer-wins\n"
     assert (ran.code, ran.err.partition("\n")[2]) == (42, hint)
-
-
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["blob", "list", "site/v1/"], "azguard blob list site --prefix v1/\n"),
-        (
-            ["blob", "get", "site", "a.json"],
-            "name the file with -f FILE, or add --recursive if it is a folder\n",
-        ),
-        (["blob", "list", "site/"], "azguard blob list site\n"),
-        (["blob", "list", "site", "--timeout", ""], "an unset shell variable looks like this; leave the option out\n"),
-    ],
-)
-def test_what_looks_like_something_else_is_answered_with_that(offline: CliWorld, words: list[str], hint: str) -> None:
-    ran = offline.call(*words, env={"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER})
-    assert (ran.code, ran.err.endswith(hint)) == (2, True), ran.err
