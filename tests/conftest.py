@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import signal
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,11 @@ surroundings.work_in_memory()
 _EXAMPLES = 40
 settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
+# Files emulators of a run, each for some of the modules: one for all would be needed from its begin to its end.
+_FILES = 3
 # Groups that take minutes and wait more than they work. Each begins at another time, the longest first.
 _WAITING = (
-    "files_connection_string",
+    *(f"files {number}" for number in range(_FILES)),
     "killed readers",
     "killed holders",
     "fault matrix",
@@ -159,9 +162,10 @@ def _find_group(item: pytest.Item) -> str | None:
         return str(mark.args[0])
     if not isinstance(item, pytest.Function):
         return None
-    for server in ("smb_emulator", "files_connection_string"):
-        if server in item.fixturenames:
-            return server
+    if "smb_emulator" in item.fixturenames:
+        return "smb_emulator"
+    if "files_connection_string" in item.fixturenames:
+        return f"files {zlib.crc32(item.module.__name__.encode()) % _FILES}"
     shares = any(found[-1].scope == "module" for found in item._fixtureinfo.name2fixturedefs.values())
     return item.module.__name__ if shares or item.nodeid.startswith("tests/unit/") else None
 
