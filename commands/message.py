@@ -4,7 +4,6 @@ from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
@@ -27,8 +26,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
 from azguard.errors import UsageError
 from azguard.late import dataclass
-from azguard.queues import message_format, messages, queues
-from azguard.resources.lifecycles import require_empty
+from azguard.queues import message_format, messages
 from azguard.wire.operations.queues import (
     QUEUE_CLEAR_MESSAGES,
     QUEUE_DELETE_MESSAGE,
@@ -314,6 +312,10 @@ def clear(
 
     Topics: queues
     """
+    from azguard.cli import nouns
+    from azguard.queues import queues
+    from azguard.resources.lifecycles import require_empty
+
     target = env.locate(queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if dry_run:

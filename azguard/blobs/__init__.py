@@ -2,7 +2,8 @@
 
 ``content``        bytes into blobs and out of them: puts, gets, blocks, appends, pages
 ``listing``        blobs as commands show them: one, or those of a container; and their names, for trees
-``metadata``       the metadata of a blob and of a container: read, replaced, and as the update loop sees them
+``metadata``       the metadata of a blob and of a container: read and replaced
+``metadata_updates``  the same as the update loop sees it
 ``headers``        the content headers of a blob, and writes that read first what is to stay
 ``tags``           the index tags of a blob: read, replaced, and as the update loop sees them
 ``waiting``        waiting until a blob is there, gone, changed or not leased

@@ -20,9 +20,8 @@ from azguard.late import dataclass
 from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
-from azguard.tables import edm, entities, entity_json, transactions, writes
+from azguard.tables import edm, entities, entity_json, writes
 from azguard.tables.entity_json import EntityCopy
-from azguard.tables.transactions import LineReader
 from azguard.tables.writes import EntityWrite, Verb, find_existing
 from azguard.wire.operations.tables import (
     TABLE_BATCH,
@@ -233,7 +232,9 @@ def transaction(
 
     Topics: tables
     """
-    lines = LineReader(
+    from azguard.tables import transactions
+
+    lines = transactions.LineReader(
         fresh_op(),
         lambda text: env.locate(text, Kind.ENTITY),
         lambda target, _operation, _asked, version: env.reads.recall(target, version),
