@@ -6,6 +6,7 @@
 ``transactions``  many writes of one partition, all or none, from JSON lines
 ``updates``       safe-update: an entity, alone or with a ledger that has a row for each update
 ``update_many``   one update of every entity that matches
-``entity_json``   entities as JSON text, printed and given; the built-in edits of their properties
+``entity_json``   entities as JSON text, printed and given
+``entity_edits``  the built-in edits of their properties
 ``edm``           the types of properties, properties as typed words, and the limits of an entity
 """
