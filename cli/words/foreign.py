@@ -196,7 +196,7 @@ PARTS: Mapping[str, str] = {
     "--entity": "",
 }
 
-#: Options of other tools, and what is written instead; in the order in which they are offered.
+#: Options of other tools, and what is written instead, also ``ONE|OTHER``; in the order in which they are offered.
 OPTIONS: Mapping[str, str] = {
     "-u": "--source",
     "--source": "--file",
@@ -217,7 +217,7 @@ OPTIONS: Mapping[str, str] = {
     "--max-results": "--num-results",
     "--limit": "--num-results",
     "--last": "--num-results",
-    "--count": "--max-messages",
+    "--count": "--max-messages|--num-messages",
     "--include-snapshots": "--include snapshots",
     "--top": "--num-results",
     "-f": "--version-of",

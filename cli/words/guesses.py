@@ -9,7 +9,7 @@ mistyped by a letter: ``undelete`` is no misspelt ``delete``.
 import difflib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -90,15 +90,23 @@ def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequen
     name = " ".join(path)
     shown = command.list_options()
     meant = option if option in PARTS or option in OPTIONS else _nearest(option, [*shown, *OPTIONS, *PARTS])
+    # Beside a command's own --shared, --share is no name of a share.
+    meant = f"{option}d" if f"{option}d" in shown else meant
     typed = [meant + word.removeprefix(option) if _split(word)[0] == option else word for word in _after(argv, path)]
     if meant in PARTS and _address_of(name):
         return _line(command, Ours(name, _address_of(name)), typed)
-    if meant in OPTIONS and OPTIONS[meant].split()[0] in shown:
+    if _find_ours(meant, shown):
         line = _line(command, Ours(name, _address_of(name)), typed)
         return f"{line}\n      {_WITHOUT_OVERWRITE}" if meant in _OVERWRITES else line
     if meant in shown:
         return f"did you mean {meant}?"
     return f"{' '.join(['azguard', *path])} --help"
+
+
+def _find_ours(option: str, shown: Collection[str]) -> list[str]:
+    """Return the words that a command has in place of an option of other tools; empty if it has none."""
+    found = (each.split() for each in OPTIONS.get(option, "").split("|"))
+    return next((words for words in found if words and words[0] in shown), [])
 
 
 def _move_behind(group: Any, path: Sequence[str], option: str, argv: Sequence[str]) -> str:
@@ -237,8 +245,8 @@ def _read(command: Any, words: Sequence[str]) -> tuple[dict[str, str], list[str]
             options += [word, *([left.pop(0)] if takes_value and left else [])]
         elif name in PARTS:
             parts[PARTS[name]] = value
-        elif OPTIONS.get(name, "").split()[:1] and OPTIONS[name].split()[0] in shown:
-            options += _as_ours(shown, OPTIONS[name].split(), value)
+        elif ours := _find_ours(name, shown):
+            options += _as_ours(shown, ours, value)
     return parts, places, options
 
 
