@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from http import HTTPStatus
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -39,7 +38,7 @@ from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owner_records import Moved
-from azguard.requests.commits import Verdict, look_under
+from azguard.requests.commits import Verdict, WriteRefused, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Shown, Written, without_time
@@ -225,11 +224,8 @@ def _find_first_copy(
     return _find_outcome(target, wanted, before, conditions, patience)
 
 
-class VersionNotMoved(Forbidden):
+class VersionNotMoved(WriteRefused):
     """The tags were written, and the caller may not give the blob another version."""
-
-    #: By which ``calls.outcome_of`` knows it for a refusal.
-    status_code: ClassVar[int] = HTTPStatus.FORBIDDEN
 
 
 def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Moved:

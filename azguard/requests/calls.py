@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, ConfigError, LoginFailed, Unavailable
-from azguard.requests.commits import NotSent
+from azguard.requests.commits import NotSent, WriteRefused
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY, Answers
 from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
@@ -93,6 +93,8 @@ def outcome_of(error: BaseException) -> CallOutcome:
     """Return the outcome of a request that ended with an exception."""
     if isinstance(error, NotSent):
         return CallOutcome.NOT_SENT
+    if isinstance(error, WriteRefused):
+        return CallOutcome.REFUSED
     found = status(error)
     if found is not None:
         code = service_code(error)

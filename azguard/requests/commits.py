@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import TypeVar
 
-from azguard.errors import AzguardError, Locked
+from azguard.errors import AzguardError, Forbidden, Locked
 
 # A thread that a command starts has no listener: signals go to the main thread alone.
 _listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
@@ -94,6 +94,10 @@ def look_under(lease_id: str | None, look: Callable[[str | None], T]) -> tuple[T
         if lease_id is None:
             raise
         return look(None), False
+
+
+class WriteRefused(Forbidden):
+    """A write of several requests, of which the service refused one: no transmission is in doubt."""
 
 
 class NotSent(Exception):  # it is no error by itself: it says of one when it came

@@ -7,12 +7,12 @@ REST reference.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from azguard.accounts.account import PERMISSIONS, RESOURCE_TYPES, SERVICE_LETTERS, Auth, Sas, Target, read_sas
 from azguard.requests import service_codes
 from azguard.times import find_http_date, iso, span
+from azguard.wire.failures import Refusal, SentRequest
 
 # Which service the resource types of a service SAS are of.
 _SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob", "f": "file", "s": "file"}
@@ -45,12 +45,12 @@ class Denial:
     values: Mapping[str, object] = field(default_factory=dict)
 
 
-def explain(error: Any, code: str | None, target: Target, said: str) -> Denial:
+def explain(error: Refusal, code: str | None, target: Target, said: str) -> Denial:
     """Return why the service answered 401 or 403 to a request with the credentials of a target.
 
     ``said`` is the service's own sentence, for a code that is not known.
     """
-    response = getattr(error, "response", None)
+    response = error.response
     if response is None:
         return Denial(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
     told = service_codes.find_time(str(error)) or find_http_date(response.headers.get("Date"))
@@ -64,12 +64,14 @@ def explain(error: Any, code: str | None, target: Target, said: str) -> Denial:
     if refusal is not None:
         words = refusal.words.format(container, account.name)
         return Denial(words, reason=refusal.reason, values={"container": container})
-    return _explain_credentials(error, code, target, now) or _name(code, said, target)
+    return _explain_credentials(error, response.request, code, target, now) or _name(code, said, target)
 
 
-def _explain_credentials(error: Any, code: str | None, target: Target, now: datetime) -> Denial | None:
+def _explain_credentials(
+    error: Refusal, request: SentRequest, code: str | None, target: Target, now: datetime
+) -> Denial | None:
     """Return the denial that the credentials explain; None where the code blames another cause."""
-    account, request = target.account, error.response.request
+    account = target.account
     if account.auth is Auth.SAS:
         return _explain_sas(read_sas(account.secret or ""), request, code, target, now) if code in _OF_SAS else None
     if account.auth is Auth.KEY:
@@ -86,7 +88,7 @@ def _name(code: str | None, said: str, target: Target) -> Denial:
     return Denial(f"the service does not allow this to {_describe(target)}: {told}", reason="refusal_unclear")
 
 
-def _explain_sas(token: Sas, request: Any, code: str | None, target: Target, now: datetime) -> Denial:
+def _explain_sas(token: Sas, request: SentRequest, code: str | None, target: Target, now: datetime) -> Denial:
     found = (
         _check_time(token, now)
         or _check_place(token, request, code, target)
@@ -128,7 +130,7 @@ def _check_time(token: Sas, now: datetime) -> Denial | None:
     return None
 
 
-def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
+def _check_place(token: Sas, request: SentRequest, code: str | None, target: Target) -> Denial | None:
     """Return the denial for a SAS of another service, kind of resource or protocol, or used from another address."""
     service = target.kind.service
     if token.services is not None and service[0] not in token.services:
@@ -162,7 +164,7 @@ def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> 
     return None
 
 
-def _check_one_resource(token: Sas, request: Any, target: Target) -> Denial | None:
+def _check_one_resource(token: Sas, request: SentRequest, target: Target) -> Denial | None:
     """Return the denial of a request that a SAS of one container, blob, share or file cannot allow."""
     service = target.kind.service
     if service in _SAS_OF and _needs_account_sas(request, _find_level(request, service)):
@@ -179,7 +181,7 @@ def _check_one_resource(token: Sas, request: Any, target: Target) -> Denial | No
     return None
 
 
-def _check_permissions(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
+def _check_permissions(token: Sas, request: SentRequest, code: str | None, target: Target) -> Denial | None:
     has = token.permissions
     for needed in list_permissions(request, target.kind.service):
         if has is not None and not set(needed) & set(has):
@@ -197,12 +199,12 @@ def _check_permissions(token: Sas, request: Any, code: str | None, target: Targe
     return None
 
 
-def _needs_account_sas(request: Any, level: str) -> bool:
+def _needs_account_sas(request: SentRequest, level: str) -> bool:
     """Return whether no SAS of one resource allows a request: one about containers or shares, but no list of one."""
     return level == "s" or (level == "c" and parse_qs(urlsplit(request.url).query).get("comp") != ["list"])
 
 
-def _find_level(request: Any, service: str) -> str:
+def _find_level(request: SentRequest, service: str) -> str:
     """Return the letter of ``srt`` that a request needs: of the service, a container or what is in it."""
     url = urlsplit(request.url)
     query = parse_qs(url.query)
@@ -215,7 +217,7 @@ def _find_level(request: Any, service: str) -> str:
     return "c" if is_listing or query.get("restype") in (["container"], ["share"]) else "o"
 
 
-def _explain_key(request: Any, code: str | None, target: Target, now: datetime) -> Denial | None:
+def _explain_key(request: SentRequest, code: str | None, target: Target, now: datetime) -> Denial | None:
     if code not in ("AuthenticationFailed", "AuthorizationFailure"):
         return None
     sent = _find_date(request)
@@ -235,7 +237,7 @@ def _explain_key(request: Any, code: str | None, target: Target, now: datetime) 
     )
 
 
-def _explain_login(error: Any, code: str | None, target: Target) -> Denial | None:
+def _explain_login(error: Refusal, code: str | None, target: Target) -> Denial | None:
     if code == "AuthorizationPermissionMismatch":
         return Denial(
             f"this login has no role that allows this to {_describe(target)}",
@@ -270,7 +272,7 @@ def _is_azure(target: Target) -> bool:
     return not urlsplit(target.endpoint).path
 
 
-def _find_date(request: Any) -> datetime | None:
+def _find_date(request: SentRequest) -> datetime | None:
     return find_http_date(request.headers.get("x-ms-date") or request.headers.get("Date"))
 
 
@@ -278,7 +280,7 @@ def _format_time(when: datetime) -> str | None:
     return iso(when.replace(microsecond=0))
 
 
-def list_permissions(request: Any, service: str) -> tuple[str, ...]:
+def list_permissions(request: SentRequest, service: str) -> tuple[str, ...]:
     """Return the permissions that a SAS needs for a request: of each text, one letter. Empty where not known."""
     url = urlsplit(request.url)
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
@@ -294,7 +296,7 @@ def list_permissions(request: Any, service: str) -> tuple[str, ...]:
     return (needed,) if needed else ()
 
 
-def _list_for_tables(request: Any, name: str) -> tuple[str, ...]:
+def _list_for_tables(request: SentRequest, name: str) -> tuple[str, ...]:
     if name == "$batch":
         return ()
     if name.startswith("Tables"):

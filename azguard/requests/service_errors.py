@@ -48,8 +48,7 @@ def service_code(error: BaseException) -> str | None:
 
 def status(error: BaseException) -> int | None:
     """Return the HTTP status of the answer, or None where there was none."""
-    found = getattr(error, "status_code", None)
-    return found if isinstance(found, int) else None
+    return error.status_code if isinstance(error, Refusal) else None
 
 
 def build_wrong_range(target: Target, detail: str) -> errors.Unavailable:
@@ -91,18 +90,15 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return error.error
     if isinstance(error, errors.AzguardError):
         return error
-    found, code = status(error), service_code(error)
-    response = getattr(error, "response", None)
+    if not isinstance(error, Refusal):
+        return _explain_no_answer(error, target)
+    found, code, response = error.status_code, error.code, error.response
     facts: dict[str, Any] = {
         "address": str(target.address),
         "http_status": found,
         "service_code": code,
-        "request_id": response.headers.get("x-ms-request-id") if response is not None else None,
+        "request_id": None if response is None else response.headers.get("x-ms-request-id"),
     }
-    if isinstance(error, Unreadable):
-        return build_unreadable(target, _first_line(error), **facts)
-    if found is None:
-        return _without_status(error, target, facts)
     if code in service_codes.AUTHENTICATION or found in (401, 403):
         return _build_denial(error, code, target, facts)
     # A file whose writes wait in the cache of an SMB client is answered with 408 or 500.
@@ -120,7 +116,7 @@ def build_unreadable(target: Target, why: str, **facts: Any) -> errors.Unavailab
 
 
 def _by_status(
-    found: int, code: str | None, error: BaseException, target: Target, facts: dict[str, Any]
+    found: int, code: str | None, error: Refusal, target: Target, facts: dict[str, Any]
 ) -> errors.AzguardError:
     if found == HTTPStatus.NOT_MODIFIED:
         return errors.NotModified(f"{target} is unchanged", **facts)
@@ -160,10 +156,11 @@ def _build_unavailable(found: int, code: str | None, target: Target, facts: dict
     return errors.Unavailable(f"{answered} until the time was up", reason="service_unavailable", **facts)
 
 
-def _build_denial(error: Any, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+def _build_denial(error: Refusal, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
     from azguard.requests import denials  # which a read that succeeds does not need
 
-    if code == service_codes.OVERWRITE_DENIED and error.response.request.headers.get("If-None-Match") == "*":
+    creates = error.response is not None and error.response.request.headers.get("If-None-Match") == "*"
+    if creates and code == service_codes.OVERWRITE_DENIED:
         return errors.Exists(f"{target} exists already", **facts)
     denial = denials.explain(error, code, target, _first_line(error))
     is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in service_codes.AUTHENTICATION
@@ -171,9 +168,7 @@ def _build_denial(error: Any, code: str | None, target: Target, facts: dict[str,
     return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
 
 
-def _build_bad_request(
-    code: str | None, error: BaseException, target: Target, facts: dict[str, Any]
-) -> errors.BadRequest:
+def _build_bad_request(code: str | None, error: Refusal, target: Target, facts: dict[str, Any]) -> errors.BadRequest:
     limits = service_codes.TABLES if target.kind.service == "table" else service_codes.LIMITS
     refusal = limits.get(code or "") or service_codes.find_state(code or "")
     if refusal is not None:
@@ -247,7 +242,10 @@ def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> error
     return errors.NotFound(message, reason="container_not_found", values=values, **facts)
 
 
-def _without_status(error: BaseException, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+def _explain_no_answer(error: BaseException, target: Target) -> errors.AzguardError:
+    if isinstance(error, Unreadable):
+        return build_unreadable(target, _first_line(error))
+    facts: dict[str, Any] = {"address": str(target.address)}
     if isinstance(error, NotOfTheService):
         return _not_asked(error, target, facts)
     if isinstance(error, NoAnswer):

@@ -98,6 +98,9 @@ class NotOfTheService(NoAnswer):
 class Refusal(Exception):
     """The service says no, or that it failed."""
 
+    #: The answer that said so; None where a part of a whole answer did.
+    response: "Response | None" = None
+
     def __init__(self, status_code: int, code: str | None, words: str = "") -> None:
         super().__init__(words or code or "")
         self.status_code = int(status_code)
@@ -107,6 +110,8 @@ class Refusal(Exception):
 
 class ServiceRefusal(Refusal):
     """A refusal as it was answered: the text is the service's sentence, with the facts in lines of their own."""
+
+    response: "Response"
 
     def __init__(self, response: "Response") -> None:
         told = _read_facts(response.content)

@@ -2,13 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from types import SimpleNamespace
-from typing import Any
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import parse
 from azguard.requests import denials
-from azguard.wire.failures import Response, SentRequest, ServiceRefusal
+from azguard.wire.failures import Refusal, Response, SentRequest, ServiceRefusal
 from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -81,7 +79,7 @@ def test_what_only_the_real_service_says_is_understood(code: str, token: str, wo
         (request("PUT", "https://acc/site/a?comp=lease"), "sas_without_permission"),
     ],
 )
-def test_what_only_a_sas_of_the_account_allows_is_told(asked: Any, reason: str) -> None:
+def test_what_only_a_sas_of_the_account_allows_is_told(asked: SentRequest, reason: str) -> None:
     assert refusal("AuthorizationPermissionMismatch", asked, "sp=r&sr=c&sig=x").reason == reason
 
 
@@ -107,24 +105,17 @@ def test_what_only_a_sas_of_the_account_allows_is_told(asked: Any, reason: str) 
         ("file", request("DELETE", "https://acc/team/a"), ("d",)),
     ],
 )  # fmt: skip
-def test_a_request_tells_what_it_needs(service: str, asked: Any, needed: tuple[str, ...]) -> None:
+def test_a_request_tells_what_it_needs(service: str, asked: SentRequest, needed: tuple[str, ...]) -> None:
     assert denials.list_permissions(asked, service) == needed
 
 
 def denial(auth: Auth, code: str | None, text: str = "", endpoint: str = AZURE["blob"]) -> denials.Denial:
     """Return what is made of an answer of the service to a request with these credentials."""
-    response = SimpleNamespace(headers={"Date": format_datetime(NOW, usegmt=True)}, request=request())
     secret = "sp=r&sr=b&sig=x" if auth is Auth.SAS else "key"
     account = Account("acc", {"blob": endpoint}, auth, secret)
-    error = Refused(text)
-    error.response = response
+    error = Refusal(403, code, text)
+    error.response = Response(request(), 403, "Forbidden", {"Date": format_datetime(NOW, usegmt=True)}, b"")
     return denials.explain(error, code, Target(account, parse("blob:site/a").address), "It is so.")
-
-
-class Refused(Exception):
-    """What the SDK raises."""
-
-    response: Any = None
 
 
 @cases(
@@ -183,7 +174,7 @@ def test_the_emulator_says_nothing_of_the_network_by_an_authorization_failure(au
 
 def test_a_refusal_without_an_answer_blames_nothing() -> None:
     target = Target(Account("acc", AZURE, Auth.KEY, "key"), parse("blob:site/a").address)
-    assert denials.explain(Refused("no"), None, target, "no") == denials.Denial(
+    assert denials.explain(Refusal(403, None, "no"), None, target, "no") == denials.Denial(
         "the service does not allow this to site/a", reason="not_allowed"
     )
 
@@ -200,5 +191,5 @@ def test_a_refusal_without_an_answer_blames_nothing() -> None:
         ("si=readers&sr=b&sig=x", request(), "sas_policy_refuses"),
     ],
 )
-def test_a_field_of_a_sas_that_does_not_allow_it_is_the_reason(token: str, asked: Any, reason: str) -> None:
+def test_a_field_of_a_sas_that_does_not_allow_it_is_the_reason(token: str, asked: SentRequest, reason: str) -> None:
     assert refusal("AuthenticationFailed", asked, token).reason == reason
