@@ -306,6 +306,7 @@ def scenarios() -> Iterator[Scenario]:
         bound=Bound(faults=1),
         slow_seconds=0.0,
         is_symmetric=True,
+        deep=Bound(faults=1, foreign=1, switches=1),
     )
     bare: dict[str, Any] = {"stamps": False}
     unknown: dict[str, Any] = {"knows": False}
@@ -368,7 +369,8 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("op-id at once", *at_once, foreign=_KEEPS, judges_doubts=False, is_symmetric=True)
     empty = {"blob": BlobService()}
     made = updater("A", create=b""), updater("B", create=b"")
-    yield _scenario("creates", *made, services=empty, alphabet=ONCE, creates=True, knows=False, is_symmetric=True)
+    most = {"services": empty, "alphabet": ONCE, "is_symmetric": True, "deep": Bound(faults=2, foreign=1, switches=0)}
+    yield _scenario("creates", *made, creates=True, knows=False, **most)
 
 
 #: A lease that the caller of an update holds.
