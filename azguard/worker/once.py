@@ -161,7 +161,7 @@ class OnceTable:
         return Target(self.table.account, Address(Kind.ENTITY, parts))
 
     def _insert(self, key: str, target: Target, row: Entity, deadline: Deadline) -> OnceClaim:
-        return replace(self._write(key, _insert(target, row), deadline), is_first=True)
+        return replace(self._claim(key, _insert(target, row), deadline), is_first=True)
 
     def _take_over(
         self, key: str, target: Target, row: Entity, deadline: Deadline
@@ -174,7 +174,7 @@ class OnceTable:
                     return self._insert(key, target, row, deadline)
                 if (held := self._judge(key, found, row.get("body"), self._read_clock(deadline))) is not None:
                     return held
-                claimed = self._write(key, _replace(target, row, found.etag, str(found.lineage)), deadline)
+                claimed = self._claim(key, _replace(target, row, found.etag, str(found.lineage)), deadline)
                 return replace(claimed, is_first=self._is_unused_insert(found))
             except (Exists, Changed, NotFound) as error:
                 if error.service_code == _NO_TABLE:
@@ -250,6 +250,20 @@ class OnceTable:
                 # By an earlier write of ours, of which the outcome was not known. What is done stays done.
                 return own
         raise Unavailable(f"{own.target} changed {_MOST_CONFLICTS} times", address=str(own.target.address))
+
+    def _claim(self, key: str, made: EntityWrite, deadline: Deadline) -> OnceClaim:
+        """Write the row of a new claim.
+
+        Raises:
+            Exists: an answer was lost, and by the look that found the claim another had taken it over.
+        """
+        claimed = self._write(key, made, deadline)
+        if claimed.etag is not None:
+            return claimed
+        found = _read(made.target, deadline)
+        if found is None or found.entity.get("claim") != claimed.claim:
+            raise Exists(f"{made.target} was claimed by another since", str(made.target.address))
+        return replace(claimed, etag=found.etag, lineage=str(found.lineage))
 
     def _write(self, key: str, made: EntityWrite, deadline: Deadline) -> OnceClaim:
         """Write a row, and return the claim that it is."""

@@ -22,6 +22,8 @@ _QUEUE, _POISON, _TABLE = "jobs", "jobs-poison", "once"
 # Shorter than a claim.
 _VISIBILITY_SECONDS = 10
 _COMMAND_SECONDS = 0.2
+# The shortest claim.
+_CLAIM_SECONDS = 60.0
 #: How each command ends, by the key of its message.
 _STATUSES = {"m1": 0, "m2": 0, "bad": 65}
 
@@ -209,6 +211,16 @@ def scenarios() -> Iterator[Scenario]:
         bound=Bound(faults=1, kills=1, stops=1, switches=0),
         short=Bound(faults=1, kills=1, switches=0),
         alphabet=(Fault.LOST_AFTER, Fault.LATE, Fault.DATE_AHEAD),
+    )
+    # So long that its claim is over when another takes the message, and it goes on while that one runs.
+    yield _scenario(
+        "workers, one stopped for long",
+        ("m1",),
+        _worker("A"),
+        _worker("B", begins=_CLAIM_SECONDS + 5.0),
+        bound=Bound(faults=1, stops=1, switches=1),
+        short=Bound(stops=1, switches=1),
+        alphabet=(Fault.LOST_AFTER, Fault.LATE),
     )
     yield _scenario("worker, poison", ("bad",), _worker("A"), _worker("B", begins=35.0), bound=Bound(faults=1, kills=1))
 

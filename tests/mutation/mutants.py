@@ -347,6 +347,15 @@ MUTANTS = (
         "workers, one stopped",
     ),
     Mutant(
+        "a claim is used that another has taken over since",
+        "6, once-table",
+        _ONCE,
+        "        if claimed.etag is not None:\n            return claimed\n",
+        "        if claimed is not None:\n            return claimed\n",
+        "workers, one stopped for long",
+        {"faults": 1, "stops": 1, "switches": 1},
+    ),
+    Mutant(
         "a bad message is deleted before its copy is there",
         "6",
         _HANDLING,
