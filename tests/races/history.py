@@ -59,7 +59,7 @@ class History:
     """One run: the truth, what was told, and what is there in the end, by the blob's name.
 
     ``issued`` are the ops that were asked for. With ``one_host`` every run of a key could know of the runs before it,
-    whatever the lineage forgot.
+    whatever the lineage forgot, unless one of these had found its write: then nothing of it is kept on its machine.
     """
 
     writes: Sequence[Write]
@@ -67,6 +67,8 @@ class History:
     finals: Mapping[str, Final]
     issued: frozenset[str]
     one_host: bool = False
+    #: When a run found that its op was committed, by its trace: it may have been killed before it could say so.
+    settled: Sequence[tuple[str, float]] = ()
 
 
 @dataclass(frozen=True)
@@ -147,12 +149,19 @@ def _check_ops(history: History, equal: Mapping[str, set[str]], found: list[Viol
         _check_told(told, made, equal.get(told.op, set()), found)
     for op in {told.op for told in history.told}:
         made = writes[op]
-        excused = len(made) > 1 and not history.one_host and _was_forgotten(op, made, left)
+        is_kept = history.one_host and not _was_settled(op, made, history.settled)
+        excused = len(made) > 1 and not is_kept and _was_forgotten(op, made, left)
         forgotten += excused
         if len(made) > 1 and not excused:
             evidence = (*some(made), *(str(told) for told in history.told if told.op == op))
             found.append(Violation("applied twice", f"op {op} is in the chain {len(made)} times", evidence))
     return forgotten
+
+
+def _was_settled(op: str, made: Sequence[Write], settled: Iterable[tuple[str, float]]) -> bool:
+    """Return whether a run had found its write before any other run of the op sent one."""
+    later = sorted(write.sent for write in made)[1:]
+    return bool(later) and any(each == op and at < later[0] for each, at in settled)
 
 
 def _was_forgotten(op: str, made: Sequence[Write], left: Mapping[tuple[str, str], Lineage]) -> bool:

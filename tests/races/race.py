@@ -98,12 +98,17 @@ def run(
                     watch(_progress(board, weather, trouble))
             lasted = time.monotonic() - began
             # Zombies: whatever is still held arrives now, when all callers have long been told.
-            settled = weather.settled(_SETTLE_SECONDS)
+            is_settled = weather.settled(_SETTLE_SECONDS)
         steps = records.read(slots[0].place.trace)
         # The proxy has ended: nothing can arrive any more.
         finals = _finals(port, board, wiped=bool(foreigner and foreigner.counts[WIPES]))
     written = log.writes(weather.log)
-    findings = history.check(History(written, board.told, finals, frozenset(board.issued), settings.hosts == 1))
+    settled = [
+        (str(each["op"]), each.at) for each in steps if each.step == "settled" and each["outcome"] == "committed"
+    ]
+    findings = history.check(
+        History(written, board.told, finals, frozenset(board.issued), settings.hosts == 1, settled)
+    )
     tally = Tally(findings, faults=weather.faults, ends=_ends(board), violations=list(findings.violations))
     broken = rules.Checker(steps, records.to_events(weather.log)).check()
     tally.violations += [Violation(each.rule, rules.RULES[each.rule], each.neighbours) for each in broken]
@@ -121,7 +126,7 @@ def run(
         requests=len(weather.log),
         doubts=sum(told.doubts for told in board.told),
         conflicts=sum(told.conflicts for told in board.told),
-        unsettled=0 if settled else len(weather.held),
+        unsettled=0 if is_settled else len(weather.held),
         unanswered=sum(a.sent is not None and a.status is None and a.request.writes for a in weather.log),
     )
     return tally

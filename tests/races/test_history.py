@@ -133,6 +133,12 @@ def test_on_one_host_no_key_is_forgotten() -> None:
     assert rules(replace(_again(write("E3", "E2", A, "worker1.2")), one_host=True)) == ["applied twice"]
 
 
+@cases(("at", "found"), [(4.0, []), (1e9, ["applied twice"])])
+def test_a_run_that_was_killed_after_it_had_found_its_write_has_kept_nothing(at: float, found: list[str]) -> None:
+    again = _again(replace(write("E3", "E2", A, "worker1.2"), sent=100.0, answered=101.0))
+    assert rules(replace(again, one_host=True, settled=[(A, at)])) == found
+
+
 def _again(second: Write) -> History:
     """Return a history in which A was killed after its write, and run again."""
     tells = [told(A, End.KILLED), *GOOD.told[1:], told(A, run="worker1.2")]
