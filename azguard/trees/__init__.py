@@ -2,7 +2,8 @@
 
 ``local_files``  the files of a folder, where a name goes in it, and which hold what the service has
 ``names``        which names are meant, listed, or taken for one: for trees of any size
-``runs``         a run: a few files at a time, how each of them ended, how far it came, and the summary
+``runs``         a run: a few files at a time, how each of them ended, and the summary
+``headway``      how far a run came
 ``uploads``      a folder into a service, and how each of its files is written
 ``downloads``    out of a service into a folder
 ``deletes``      what a service keeps under a prefix, and the directories that are empty then
