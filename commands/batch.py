@@ -1,5 +1,7 @@
 """``azguard batch``: many command lines in one process."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
@@ -36,7 +38,7 @@ _ALONE = {
 
 # So many lines are understood once; all others twice, because they would not fit the memory.
 _MOST_READY = 1_000
-_MOST_READY_BYTES = 4 * 1024 * 1024
+_MOST_READY_CHARACTERS = 4 * 1024 * 1024
 
 app = Group("Many command lines in one process.")
 
@@ -99,25 +101,39 @@ def batch(
     with streams.source(file, purpose="run") as source, lines.keep(source) as kept:
         divide_streams()
         begin = kept.tell()
-        ready: list[LineWork] = []
-        total = 0
-        for text in lines.read(kept):
-            work = runner.prepare(text)
-            total += 1
-            if dry_run:
-                results.show_check(work)
-            elif work.refusal is not None:
-                raise work.refusal.at_line(work.line.number)
-            elif total <= _MOST_READY and kept.tell() <= begin + _MOST_READY_BYTES:
-                ready.append(work)
+        with results.count("check", is_silent=not dry_run):
+            ready = _check_all(map(runner.prepare, lines.read(kept)), results, is_preview=dry_run)
+        total = results.number
         if dry_run:
             results.tell_checks(total)
             return
         kept.seek(begin)
         works = chain(ready, map(runner.prepare, islice(lines.read(kept), len(ready), None)))
         with signals.until_committed():
-            ended = run.run(works, BatchSettings(jobs, ordered, stop_on_error), results.show, clock.stop)
+            with results.count("run"):
+                ended = run.run(works, BatchSettings(jobs, ordered, stop_on_error), results.show, clock.stop)
             results.tell(ended, total)
+
+
+def _check_all(works: "Iterable[LineWork]", results: "_Results", *, is_preview: bool) -> "list[LineWork]":
+    """Return the first lines, ready to run.
+
+    Raises:
+        UsageError: a line cannot be run.
+    """
+    ready: list[LineWork] = []
+    size = 0
+    for work in works:
+        size += len(work.line.stdin) + sum(map(len, work.line.words))
+        if is_preview:
+            results.show_check(work)
+            continue
+        if work.refusal is not None:
+            raise work.refusal.at_line(work.line.number)
+        if len(ready) < _MOST_READY and size < _MOST_READY_CHARACTERS:
+            ready.append(work)
+        results.count_one()
+    return ready
 
 
 def refuse(ready: "ReadyCommand") -> None:
@@ -139,10 +155,32 @@ class _Results(Lines):
     def __init__(self, out: Output) -> None:
         super().__init__(out, LineEnd("id", 1, 0))
         self._wrong_lines = 0
+        self._progress = out.progress_bar("")
+        #: How many lines were checked, or have ended.
+        self.number = 0
+
+    @contextmanager
+    def count(self, title: str, *, is_silent: bool = False) -> Iterator[None]:
+        """Have a terminal show how many lines were checked or have ended, where it does not show them."""
+        self.number = 0
+        shows = not is_silent and self._out.format != "none"
+        with self._out.progress_bar(title, unit="lines", is_beside_content=shows) as self._progress:
+            yield
+
+    def count_one(self) -> None:
+        self.number += 1
+        self._progress.at(self.number)
+
+    def show(self, done: Done) -> None:
+        """Show how a line ended, or whether it can be run."""
+        super().show(done)
+        self.count_one()
 
     def keep_wrong(self, done: Done) -> None:
         """Name a line on stderr that failed, after what its command told there."""
         ended: LineEnd = done.result
+        if ended.messages or ended.exit_code:
+            self._progress.hide()
         for message in ended.messages.splitlines():
             self._out.complain(f"line {ended.line}: {message}")
         if ended.exit_code:

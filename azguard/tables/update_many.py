@@ -162,13 +162,12 @@ class ManyUpdates:
 
 
 def update_all(
-    many: ManyUpdates, jobs: int, on_failure: Callable[[Done], None], on_end: Callable[[Summary], None]
+    many: ManyUpdates, jobs: int, on_update: Callable[[Done], None], on_end: Callable[[Summary], None]
 ) -> None:
     """Make so many updates at a time.
 
-    ``on_failure`` is called for each that failed, or whose outcome is unknown, as it ends. ``on_end`` is called once
-    with the summary, also after an interruption if one update had begun. An interruption after the last update is
-    ignored.
+    ``on_update`` is called for each as it ends. ``on_end`` is called once with the summary, also after an interruption
+    if one update had begun. An interruption after the last update is ignored.
 
     Raises:
         Partial: some failed, or their outcome is unknown.
@@ -178,8 +177,7 @@ def update_all(
 
     def report(done: Done) -> None:
         created.update(dict.fromkeys(done.result or ()))
-        if done.error is not None:
-            on_failure(done)
+        on_update(done)
 
     ended = run_phases([many.updates(clock)], jobs, report, clock.stop)
     summary = Summary.of(many.table, ended.counts, created)

@@ -52,13 +52,16 @@ class HoldingsView:
         Raises:
             Partial: a container could not be listed.
         """
-        is_table = self.env.out.format == "table"
-        with self.env.out.progress_bar("look for leases", unit="blobs") as progress:
+        # A table is printed once there are so many rows of it, and elsewhere than on a terminal nothing else is seen.
+        out, hides_all = self.env.out, not terminal.is_terminal(sys.stdout)
+        with out.progress_bar("look for leases", unit="blobs", is_beside_content=out.format != "table") as progress:
             listing = self._build_list(self._report, progress.at)
             found = islice(self._list(listing), self.limit)
-            # Nothing else is printed until there are so many rows of a table.
-            first = list(islice(found, CHUNK)) if is_table else []
-        self.env.out.show_each(chain(first, found))
+            first = list(islice(found, CHUNK)) if out.format == "table" else []
+            if hides_all:
+                out.show_each(chain(first, found), counts=False)
+        if not hides_all:
+            out.show_each(chain(first, found))
         self._tell_of_files(listing)
         if listing.tally.undated:
             count = say_count(listing.tally.undated, "more lease")

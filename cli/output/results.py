@@ -121,11 +121,14 @@ class Output:
             _line(summaries.show(line, color=self.color, stream=sys.stdout))
         return line is not None
 
-    def show_each(self, results: Iterable[object]) -> None:
+    def show_each(self, results: Iterable[object], *, counts: bool = True) -> None:
         """Print many results as they come, so that memory stays constant.
 
         A table is as wide as its first results need. YAML, and a query that needs all results, wait for the last one.
+        ``counts`` has a terminal show how many there are, where it does not show them.
         """
+        if counts:
+            results = self.count(results)
         if self.format == "none":
             for _ in results:
                 pass
@@ -138,10 +141,12 @@ class Output:
             json_form.write_json_array(to_json_form(result) for result in results)
 
     def _show_chunks(self, results: Iterator[object]) -> None:
+        # Elsewhere than on a terminal all results are counted.
+        take = self.gather if terminal.is_terminal(sys.stdout) else list
         if not self._streams():
-            self.show(self.gather(results))
+            self.show(take(results))
             return
-        first = self.gather(islice(results, CHUNK))
+        first = take(islice(results, CHUNK))
         if len(first) < CHUNK:
             self.show(first)
             return
@@ -159,12 +164,17 @@ class Output:
 
     def gather(self, results: Iterable[T], unit: str = "results") -> list[T]:
         """Return all results; a terminal shows meanwhile how many there are."""
-        found: list[T] = []
+        return list(self._count(results, unit))
+
+    def count(self, results: Iterable[T], unit: str = "results") -> Iterator[T]:
+        """Yield all results; a terminal shows meanwhile how many there are, unless they are printed on it."""
+        return iter(results) if terminal.is_terminal(sys.stdout) else self._count(results, unit)
+
+    def _count(self, results: Iterable[T], unit: str) -> Iterator[T]:
         with self.progress_bar("read", unit=unit) as progress:
-            for each in results:
-                found.append(each)
-                progress.at(len(found))
-        return found
+            for number, each in enumerate(results, 1):
+                progress.at(number)
+                yield each
 
     def _streams(self) -> bool:
         """Return whether each result can be printed as it comes: a query may make of it what is no row of a table."""

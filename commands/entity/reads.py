@@ -109,13 +109,17 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
         _deliver_table(env, table, chain.from_iterable(pages), select)
         return
     batches = pages if _streams(env.out) else [env.out.gather(chain.from_iterable(pages), "entities")]
-    for page in batches:
-        rows = [_row(env.out, entities.as_printed(each, select)) for each in page]
-        _show(env.out, rows)
-        env.out.flush()
-        whole = _shows_whole(env.out, rows)
-        if streams.to_stream(sys.stdout).is_kept:
-            _record_reads(env, table, [each for each, is_whole in zip(page, whole, strict=True) if is_whole], select)
+    done = 0
+    with env.out.progress_bar("read", unit="entities", is_beside_content=True) as progress:
+        for page in batches:
+            rows = [_row(env.out, entities.as_printed(each, select)) for each in page]
+            _show(env.out, rows)
+            env.out.flush()
+            whole = _shows_whole(env.out, rows)
+            if streams.to_stream(sys.stdout).is_kept:
+                delivered = [each for each, is_whole in zip(page, whole, strict=True) if is_whole]
+                _record_reads(env, table, delivered, select)
+            progress.at(done := done + len(page))
 
 
 def _deliver_table(env: Environment, table: Target, found: Iterator[Stored], select: Sequence[str]) -> None:
@@ -159,7 +163,7 @@ def _show(out: Output, rows: Sequence[_Row]) -> None:
     if out.format == "json" and out.query is None:
         out.json_lines(rows)
     else:
-        out.show_each(rows)
+        out.show_each(rows, counts=False)
 
 
 def _shows_whole(out: Output, rows: Sequence[_Row]) -> list[bool]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
 from azguard.cli import completers, signals
@@ -13,7 +14,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.commands.safe_update import plans
 from azguard.commands.safe_update.options import TypedEdit, UpdateOptions
 from azguard.commands.safe_update.plans import EditorOptions
-from azguard.errors import NotFound, OutcomeUnknown
+from azguard.errors import AzguardError, NotFound, OutcomeUnknown
 from azguard.times import iso, span
 from azguard.updates import update as updates
 
@@ -170,8 +171,20 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
     many = plans.many(env, env.locate(address, writable=True), given, typed)
     if not given.dry_run:
         counts = replace(env.out, in_stream=True)
-        with signals.until_committed():
-            update_many.update_all(many, given.jobs, lambda done: _show_failure(env, done), counts.show)
+        with signals.until_committed(), env.out.progress_bar(f"update {address}", unit="entities") as progress:
+            numbers = count(1)
+
+            def tell(done: "Done") -> None:
+                if done.error is not None:
+                    progress.hide()
+                    _show_failure(env, done, done.error)
+                progress.at(next(numbers))
+
+            def tell_counts(found: object) -> None:
+                progress.hide()
+                counts.show(found)
+
+            update_many.update_all(many, given.jobs, tell, tell_counts)
         return
     previews = update_many.preview_all(many)
     if env.out.is_chosen:
@@ -190,12 +203,11 @@ def _tell_created(env: Environment, keys: Iterable[str]) -> None:
         env.out.info(f"--increment would create {', '.join(keys)}: there is no such key")
 
 
-def _show_failure(env: Environment, done: "Done") -> None:
-    if done.error is not None:
-        from azguard.cli.words import hints
+def _show_failure(env: Environment, done: "Done", error: AzguardError) -> None:
+    from azguard.cli.words import hints
 
-        told = {"address": done.address, "outcome": done.outcome, "error": hints.in_words(done.error).as_json()}
-        env.out.show_picked([told], told)
+    told = {"address": done.address, "outcome": done.outcome, "error": hints.in_words(error).as_json()}
+    env.out.show_picked([told], told)
 
 
 @app.command("edit", spec=_EDIT_SPEC)

@@ -76,7 +76,8 @@ class Orders:
 
     def report(self, done: Done) -> None:
         """Note a failure."""
-        self.told.append((done.address.rpartition("/")[2], done.outcome))
+        if done.error is not None:
+            self.told.append((done.address.rpartition("/")[2], done.outcome))
 
     @property
     def summaries(self) -> list[Summary]:
