@@ -222,44 +222,30 @@ def test_ctrl_c_in_flight_is_settled_before_leaving() -> None:
     assert (ended.outcome, ended.attempts, ended.committed.etag, case.truth()) == ("committed", 1, '"E2"', (b"2", 1))
 
 
-def test_ctrl_c_before_a_write_applies_nothing() -> None:
-    def press() -> None:
-        raise KeyboardInterrupt
-
-    case = Case(stored(), others={1: press})
-    assert (case.outcome(), case.truth()) == ("interrupted", (b"1", 0))
+def _press() -> None:
+    raise KeyboardInterrupt
 
 
-def test_ctrl_c_with_a_write_in_doubt_is_said_only_after_a_fence() -> None:
-    def press() -> None:
-        raise KeyboardInterrupt
-
-    case = Case(stored(), (Fault.LATE,), {3: press})
-    assert (case.outcome(), case.truth()) == ("interrupted", (b"1", 0))
-
-
-def test_ctrl_c_under_our_own_lease_does_not_hide_a_first_copy() -> None:
-    def press() -> None:
-        raise KeyboardInterrupt
-
-    case = Case(stored(), (Fault.NONE, Fault.REPLAYED), {4: press})
-    assert case.outcome(guard_by_lease=True, stamps=False) == ("committed", '"E2"')
-
-
-def test_ctrl_c_while_giving_up_still_settles() -> None:
-    def press() -> None:
-        raise KeyboardInterrupt
-
-    case = Case(stored(), (Fault.LATE,), {4: press})
-    assert (case.outcome(max_attempts=1), case.truth()) == ("interrupted", (b"1", 0))
-
-
-def test_a_second_ctrl_c_leaves_at_once_and_says_unknown() -> None:
-    def press() -> None:
-        raise KeyboardInterrupt
-
-    case = Case(stored(), (Fault.CTRL_C,), {3: press})
-    assert (case.outcome(), case.truth()) == ("unknown", (b"2", 1))
+@cases(
+    ("faults", "pressed_at", "plan", "outcome", "truth"),
+    [
+        # Before the write: nothing is applied.
+        ((), 1, {}, "interrupted", (b"1", 0)),
+        # With a write in doubt: only after a fence.
+        ((Fault.LATE,), 3, {}, "interrupted", (b"1", 0)),
+        # Under our own lease: a first copy is not hidden.
+        ((Fault.NONE, Fault.REPLAYED), 4, {"guard_by_lease": True, "stamps": False}, ("committed", '"E2"'), (b"2", 0)),
+        # While giving up: settled all the same.
+        ((Fault.LATE,), 4, {"max_attempts": 1}, "interrupted", (b"1", 0)),
+        # A second time: at once, and unknown.
+        ((Fault.CTRL_C,), 3, {}, "unknown", (b"2", 1)),
+    ],
+)
+def test_ctrl_c_at_a_request_says_what_was_applied(
+    faults: tuple[Fault, ...], pressed_at: int, plan: dict[str, Any], outcome: object, truth: tuple[bytes, int]
+) -> None:
+    case = Case(stored(), faults, {pressed_at: _press})
+    assert (case.outcome(**plan), case.truth()) == (outcome, truth)
 
 
 def test_ctrl_c_after_the_commit_does_not_hide_it() -> None:
