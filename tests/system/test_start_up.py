@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from azure.storage.blob import BlobServiceClient
+from azure.storage.queue import QueueClient
 
 from azguard.cli.registry import COMMANDS
 from tests.support.places import REPOSITORY
@@ -185,6 +186,35 @@ def test_the_table_of_operations_needs_nothing_but_the_smallest_modules(tmp_path
     found = [name for name in done.stdout.split() if name not in ("_ast", "annotationlib", "ast")]
     names = ("wire", "wire.operations", "wire.operations.blobs", "wire.rows")
     assert found == ["azguard", *(f"azguard.{name}" for name in names)]
+
+
+def test_a_write_imports_neither_the_update_loop_nor_a_transaction(tmp_path: Path, connection_string: str) -> None:
+    from azure.data.tables import TableClient
+
+    account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string, "AZGUARD_SCOPE": "start-up"}
+    container = BlobServiceClient.from_connection_string(connection_string).create_container("start-up-writes")
+    container.upload_blob("a", b"a")
+    table = TableClient.from_connection_string(connection_string, "StartUpWrites")
+    table.create_table()
+    table.create_entity({"PartitionKey": "eu", "RowKey": "1007"})
+    QueueClient.from_connection_string(connection_string, "start-up").create_queue()
+    lines = (
+        "blob metadata set start-up-writes/a --metadata owner=ops --last-writer-wins",
+        "entity merge StartUpWrites/eu/1007 status=new --last-writer-wins",
+        "message put start-up hello",
+    )
+    unused = (
+        "azguard.updates",
+        "azguard.blobs.content.upload",
+        "azguard.documents.edits",
+        "azguard.tables.transactions",
+        "azguard.queues.queues",
+        "email",
+        "encodings.idna",
+        "asyncio",
+    )
+    found = imported_by_each([f"{line} -o none" for line in lines], unused, tmp_path, account)
+    assert list(found.values()) == ["status 0 loaded "] * len(lines)
 
 
 def test_importing_the_cache_does_not_import_sqlite(tmp_path: Path) -> None:
