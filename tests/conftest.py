@@ -102,6 +102,12 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[Any]) -> None
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add to the coverage what ran before the workers were forked."""
+    forked_workers.hand_over(node.config)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of pytest-xdist what it cannot see itself."""
     thorough.tell(node.workerinput)

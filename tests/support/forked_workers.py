@@ -2,9 +2,12 @@
 
 import os
 import shlex
+import shutil
 import sys
 import types
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,22 +16,42 @@ from tests.support import forked, forked_client
 
 # Fewer workers import the tests faster than they would be forked.
 _FEW = 3
+# Beside the socket: which lines ran while the tests were imported.
+_COVERED = ".coverage"
+_MEASURED = pytest.StashKey[Path]()
 
 
 def prepare(config: pytest.Config, specs: Sequence[Any]) -> None:
-    """Have the workers forked, unless the lines that run while tests are imported are measured, or they are few."""
-    if len(specs) < _FEW or getattr(config.option, "cov_source", None):
+    """Have the workers forked, unless they are few."""
+    if len(specs) < _FEW:
         return
     path = forked.await_ready(forked.start(__name__, *map(str, config.invocation_params.args)))
     for spec in specs:
         spec.python = shlex.join([sys.executable, "-I", "-S", forked_client.__file__, path])
+    config.stash[_MEASURED] = Path(path + _COVERED)
+
+
+def hand_over(config: pytest.Config) -> None:
+    """Put what was measured where pytest-cov looks; a worker that begins would delete it there."""
+    found = config.stash.get(_MEASURED, None)
+    if found is not None and found.exists():
+        shutil.move(found, Path.cwd() / f"{_COVERED}.imports")
 
 
 def main(path: str, words: Sequence[str]) -> None:
     """Import the tests that these words choose, and serve; a fork runs the code that execnet gives to Python."""
-    with open(os.devnull, "w", encoding="utf-8") as nothing:
-        os.dup2(nothing.fileno(), 1)
-    pytest.main([*words, "--collect-only", "-qq", "-n", "0", "-p", "no:cacheprovider"])
+    alone = ["--collect-only", "-qq", "-n", "0", "-p", "no:cacheprovider"]
+    # A worker tells what is wrong with a test, or with the words.
+    with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
+        if any(word.startswith("--cov") for word in (*words, *os.environ.get("PYTEST_ADDOPTS", "").split())):
+            import coverage
+
+            measured = coverage.Coverage(data_file=path + _COVERED)
+            with measured.collect():
+                pytest.main([*words, *alone, "--no-cov"])
+            measured.save()
+        else:
+            pytest.main([*words, *alone])
     forked.serve(path)
     # As after ``python -c``: a process pool of a test does not import this module again.
     sys.modules["__main__"] = types.ModuleType("__main__")
