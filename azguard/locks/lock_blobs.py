@@ -220,8 +220,9 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
         try:
             lifecycles.create(container, {}, deadline, fresh_op())
         except (Exists, OutcomeUnknown):
-            pass  # The container exists, or the next request says that it does not.
-        return None
+            return None  # Others make the lock, too, or the next request says that there is no container.
+        # A run that does not wait has no other try.
+        return create_lock_blob(target, deadline, metadata)
     if made.etag is None:
         return None
     # Nothing has been written since it was created, just now.

@@ -29,6 +29,11 @@ def test_readers_are_inside_together_and_a_writer_waits_for_them(world: Locks) -
     assert (world.left(lock), world.fence(lock), readers(world, lock)) == (NOTHING, 1, [])
 
 
+def test_the_first_reader_in_a_container_that_is_not_there_yet_reads_at_once(world: Locks) -> None:
+    lock = f"blob:{world.cli.container()}-new/lock"
+    assert world.run(lock, "--shared", "--no-wait", "--", "true").code == 0
+
+
 def test_a_reader_waits_for_a_writer(world: Locks) -> None:
     lock = world.new()
     writer = world.begin_working(lock)
