@@ -67,7 +67,7 @@ def delete(
     conditions = env.conditions(target)
     if dry_run:
         # A table has no other properties.
-        look = lambda: access_policies.get(target, conditions, env.deadline)  # noqa: E731
+        look = lambda: access_policies.get(target, conditions, env.deadline)  # noqa: E731  # asked again after a doubt
         nouns.show_doomed(env, target, conditions, look, None if with_contents else tables.count_entities)
         return
     if not with_contents:

@@ -207,7 +207,7 @@ def clear_pages(
     assert length is not None  # says the rule
     write = plan_pages(env, target, offset)
     if dry_run:
-        look = lambda: listing.show(target, Conditions(), env.deadline)  # noqa: E731
+        look = lambda: listing.show(target, Conditions(), env.deadline)  # noqa: E731  # asked again after a doubt
         nouns.show_doomed(env, target, write.conditions, look, outcome=WOULD_CLEAR)
         return
     done = page_write.clear(write, length, env.lease_records)

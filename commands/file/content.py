@@ -284,7 +284,7 @@ def clear_range(
 
     write = _plan(env, file, offset)
     if dry_run:
-        look = lambda: files.show(write.target, write.conditions, env.deadline)  # noqa: E731
+        look = lambda: files.show(write.target, write.conditions, env.deadline)  # noqa: E731  # asked again after a doubt
         nouns.show_doomed(env, write.target, write.conditions, look, outcome=WOULD_CLEAR)
         return
     done = content.clear_range(write, length or 0)

@@ -19,6 +19,7 @@ _ELSEWHERE = {
     "lock run": "tests/azurite/lock/test_faults.py and test_queue.py, since it runs a command meanwhile",
     **dict.fromkeys(("lock hold", "lock release"), "tests/azurite/lock/test_hold.py, since a process stays"),
     **dict.fromkeys(("lock check", "lock log"), "it reads"),
+    "doctor": "tests/azurite/test_doctor.py: it writes to what it makes alone",
     "queue work": "tests/azurite/worker/test_faults.py, since it runs a command meanwhile",
     **dict.fromkeys(
         ("blob abort-copy", "blob undelete"), "tests/azurite/blob/test_copy_status.py, by a scripted service"
