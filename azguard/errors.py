@@ -4,11 +4,9 @@ Exceptions carry facts; the words around them are chosen by the command line.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import FrozenInstanceError, field, fields, replace
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
-
-from azguard.late import dataclass
 
 E = TypeVar("E", bound="AzguardError")
 _IN_JSON = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from azguard.errors import ConfigError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 _OWNER_ALONE = 0o700
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -104,7 +104,7 @@ EMULATOR = Keeping(
 KEPT = (UNSAVED, JOURNAL, PROCESS_LEASE, HOLD, RUN, PROCESS_FILE, QUEUE, DAMAGED, EMULATOR)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Below:
     """A folder below that of the cache: where one kind is."""
 
@@ -115,7 +115,7 @@ class _Below:
         return folders.cache / (self.row.folder or self.row.pattern)
 
 
-@dataclass(frozen=True)
+@frozen
 class Folders:
     """The user's cache and configuration folders; nothing is created until it is written to."""
 

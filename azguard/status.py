@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from azguard.blobs import containers, listing
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
 from azguard.errors import AzguardError, NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.resources.lifecycles import is_nowhere
@@ -25,7 +25,7 @@ PROPERTIES_UNCHANGED = "properties_unchanged"
 UNANSWERED = "unanswered"
 
 
-@dataclass(frozen=True)
+@frozen
 class Read:
     """What was read here of one resource."""
 
@@ -38,7 +38,7 @@ class Read:
     held: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ResourceStatus:
     """The state of one resource since it was read."""
 

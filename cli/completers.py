@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 #: A value, and what it is.
 Candidate = tuple[str, str]
@@ -28,7 +28,7 @@ _NAMED = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class TypedLine:
     """The line up to the cursor, as far as a completer needs it."""
 

@@ -16,7 +16,7 @@ from azguard.cli.output.results import Output
 from azguard.cli.shared_state import SharedState
 from azguard.errors import AzguardError, ConfigError, UsageError
 from azguard.folders import Folders
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.deadline import ANSWER_SECONDS, PATIENCE_SECONDS, Deadline
 from azguard.times import iso, parse_duration, span
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from azguard.wire.rows import Operation
 
 
-@dataclass(frozen=True)
+@frozen
 class Environment:
     """One run of one command. Everything in it is made when first asked for."""
 

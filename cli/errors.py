@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from azguard.cli import signals
@@ -12,7 +12,6 @@ from azguard.cli.output import terminal
 from azguard.cli.output.stream import silence, tell_of_read
 from azguard.documents import controls
 from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
-from azguard.late import dataclass
 
 if TYPE_CHECKING:
     from azguard.cli.parsing.tree import Group, TreeNode

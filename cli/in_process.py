@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from azguard.address import Kind
@@ -26,6 +25,7 @@ from azguard.cli.parsing import parser
 from azguard.cli.parsing.parser import ReadyCommand
 from azguard.cli.shared_state import SharedState
 from azguard.errors import AzguardError, UsageError
+from azguard.frozen import frozen
 
 _NAMES = ("stdin", "stdout", "stderr")
 # A thread that a line starts has none, and tells on those of the process.
@@ -72,7 +72,7 @@ class LineStreams:
             _streams.reset(before)
 
 
-@dataclass(frozen=True)
+@frozen
 class LineRunner:
     """Prepares the lines of one batch."""
 
@@ -113,7 +113,7 @@ class LineRunner:
         return ready
 
 
-@dataclass(frozen=True)
+@frozen
 class LineWork:
     """A line that was read."""
 

@@ -11,7 +11,7 @@ from azguard.cli.options import common
 from azguard.cli.parsing.rows import CommandSpec
 from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_DELETE
 from azguard.wire.rows import Operation
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Look = Callable[[Target, "Conditions", Deadline], Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Noun:
     """A kind of resource, in the words of its commands."""
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, TypeVar
 
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen
 class SharedState:
     """A clock, and what is made once for all runs."""
 

@@ -17,8 +17,8 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, one_of
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.guards.requested import HELD
-from azguard.late import dataclass
 from azguard.leases import own as held_leases
 from azguard.leases import owner_records, shown
 from azguard.leases import state as lease_state
@@ -72,7 +72,7 @@ def _read_states(text: str, name: str) -> frozenset[str]:
 _LEASE_STATES = ValueType("states", _read_states, lambda states: ",".join(each for each in STATES if each in states))
 
 
-@dataclass(frozen=True)
+@frozen
 class _ListOptions:
     """The options of lease list as typed."""
 

@@ -25,7 +25,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.queues import message_format, messages
 from azguard.wire.operations.queues import (
     QUEUE_CLEAR_MESSAGES,
@@ -45,7 +45,7 @@ AllowEmpty = Annotated[bool, flag("--allow-empty", "Let the content be empty.")]
 _CONTENT_RULES = (checked("--content --file", "some content, and no more than a message holds", "message._read_text"),)
 
 
-@dataclass(frozen=True)
+@frozen
 class MessagePutOptions:
     """The options of a put, as typed."""
 
@@ -100,7 +100,7 @@ class MessagePutOptions:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangeOptions:
     """The options of an update of a message, as typed."""
 

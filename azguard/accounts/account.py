@@ -15,7 +15,7 @@ from azguard.accounts import endpoints
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS, SERVICES
 from azguard.address import Address, Kind, Location
 from azguard.errors import ConfigError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.naming import same_host
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Auth(StrEnum):
         return self in (Auth.SAS, Auth.LOGIN)
 
 
-@dataclass(frozen=True)
+@frozen
 class Account:
     """An account: its name, where its services answer, and what proves the caller's identity.
 
@@ -300,7 +300,7 @@ def _missing(part: str) -> ConfigError:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Sas:
     """What a SAS says of itself; None is a field it does not have."""
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from azguard import naming
 from azguard.errors import ConfigError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 SERVICES = ("blob", "queue", "table", "file")
 #: The settings of an account whose value is a secret, unless it names a file.
@@ -254,7 +254,7 @@ def _variable(proxy: str, url: str) -> str:
     return f"{urlsplit(url).scheme.upper()}_PROXY"
 
 
-@dataclass(frozen=True)
+@frozen
 class Cloud:
     """A cloud of Microsoft's: the authority for its logins, and the audience of a CI system's tokens."""
 

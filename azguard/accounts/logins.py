@@ -11,7 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from azguard.accounts import endpoints
 from azguard.accounts.endpoints import STORAGE_SCOPE, Cloud
 from azguard.errors import LoginFailed
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.times import iso
 
 _GITHUB = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "AZURE_CLIENT_ID", "AZURE_TENANT_ID")
@@ -48,7 +48,7 @@ _LEAST_PROGRAM_SECONDS = 3.0
 _TIMEOUTS = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS, "retry_total": _TRIES - 1}
 
 
-@dataclass(frozen=True)
+@frozen
 class Answered:
     """An answer: its status, its type and its whole content."""
 

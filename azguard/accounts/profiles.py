@@ -14,7 +14,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,6 +24,7 @@ from azguard.atomic_files import write_atomically
 from azguard.columns import Column
 from azguard.errors import ConfigError
 from azguard.folders import explain_unwritable, make_folder
+from azguard.frozen import frozen
 from azguard.processes import locked_file
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
@@ -48,7 +49,7 @@ class ShownProfile(dict[str, object]):
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Profile:
     """One named account."""
 

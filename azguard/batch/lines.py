@@ -6,11 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, BinaryIO, NamedTuple
 
 from azguard import columns
 from azguard.errors import OutcomeUnknown, UsageError
+from azguard.frozen import frozen
 from azguard.requests.pool import FAILED, UNKNOWN
 
 DONE = "done"
@@ -28,7 +29,7 @@ class TextLine(NamedTuple):
     content: bytes
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     """What a line says."""
 
@@ -40,7 +41,7 @@ class Line:
     id: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class LineEnd:
     """How a line ended."""
 

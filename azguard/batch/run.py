@@ -1,15 +1,15 @@
 """Lines at work, a few at a time, and how each ended."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from azguard.batch.lines import DONE
 from azguard.batch.order import OrderedJobs, PreparedLine
+from azguard.frozen import frozen
 from azguard.requests import pool
 from azguard.requests.pool import DEFAULT_JOBS, Done, PoolEnd
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchSettings:
     """How lines are run."""
 

@@ -8,13 +8,13 @@ of them, and a lease keeps no writer out. So azguard compares, and sends If-Unmo
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed, NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import build_changed, quote_etag, require_version
 from azguard.leases import guard
@@ -38,7 +38,7 @@ from azguard.wire.operations.containers import (
 from azguard.wire.rows import Condition
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ContainerShown(LeaseShown):
     """A container's properties."""
 
@@ -155,7 +155,7 @@ def _describe(address: Address, found: Any) -> ContainerShown:
 ACCESS = ("off", "blob", "container")
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ContainerAcl(VersionedPolicies):
     """The access policies of a container."""
 

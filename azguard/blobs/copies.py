@@ -11,7 +11,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/copy-blob
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -19,6 +19,7 @@ from azguard.blobs import copy_sources, refusals
 from azguard.blobs.content.upload import write_tags
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
@@ -39,7 +40,7 @@ from azguard.wire.rows import Condition
 _NO_HISTORY = "none"
 
 
-@dataclass(frozen=True)
+@frozen
 class CopySettings:
     """What a copy sets besides the content."""
 
@@ -52,7 +53,7 @@ class CopySettings:
     keeps_tags: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobCopied(Copied):
     """What a copy wrote, or began to write."""
 
@@ -60,7 +61,7 @@ class BlobCopied(Copied):
     blob_type: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobCopy:
     """One copy that is not sent yet."""
 

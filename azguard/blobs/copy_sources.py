@@ -6,11 +6,11 @@ this version alone. So each condition held for what is copied, and the metadata 
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, drop_lineage
@@ -21,7 +21,7 @@ from azguard.wire.rows import Condition
 _PIECE_BYTES = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True)
+@frozen
 class PinnedSource:
     """The one version of a source that a copy takes."""
 
@@ -109,7 +109,7 @@ def _as_on_a_read(header: str) -> str:
     return Condition(condition.removeprefix("source-")).header
 
 
-@dataclass(frozen=True)
+@frozen
 class SourcePiece:
     """A range of one version of a source."""
 

@@ -14,9 +14,9 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import refusals
 from azguard.errors import BadRequest, Changed, Gone, NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
-from azguard.late import dataclass
 from azguard.leases import guard
 from azguard.leases.cache_records import LeaseRecords
 from azguard.requests.calls import write_timeouts
@@ -168,7 +168,7 @@ def set_headers(target: Target, wanted: ContentHeaders, under: Conditions, deadl
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TierSet(Written):
     """A change of the access tier; the ETag is the blob's, which the change does not move."""
 
@@ -179,7 +179,7 @@ class TierSet(Written):
     rehydrating: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class TierChange:
     """A change to make."""
 

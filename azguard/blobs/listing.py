@@ -10,9 +10,9 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.refusals import explain_stale_read
 from azguard.errors import NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.late import dataclass
 from azguard.requests.calls import walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
@@ -33,7 +33,7 @@ _PREFIX = "BlobPrefix"
 _OF_ONE_NAME = frozenset({"snapshots", "versions", "deleted"})
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobShown(CopyShown, LeaseShown, ContentShown):
     """A blob's properties."""
 
@@ -95,7 +95,7 @@ def _describe_blob(address: Address, found: Any, *, deleted: bool = False) -> Bl
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class BlobPrefix:
     """A virtual folder in a listing with a delimiter."""
 

@@ -9,8 +9,8 @@ from azguard.blobs.content.upload import Settings
 from azguard.blobs.updates import LeasableBlob
 from azguard.documents.metadata import as_json, count_room, from_json
 from azguard.errors import NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.resources import parts, properties
@@ -18,7 +18,7 @@ from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion
 
 
-@dataclass(frozen=True)
+@frozen
 class BlobMetadata(LeasableBlob):
     """A blob's metadata, as a JSON object of strings. Works on every type of blob."""
 
@@ -64,7 +64,7 @@ class BlobMetadata(LeasableBlob):
         return fence
 
 
-@dataclass(frozen=True)
+@frozen
 class ContainerMetadata(ComparedMetadata):
     """The metadata of a container, as a JSON object of strings: see ``compared``."""
 

@@ -1,7 +1,7 @@
 """What the service keeps of a blob: found, brought back, and compared with what is there; a preview writes nothing."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
@@ -13,6 +13,7 @@ from azguard.blobs.copies import BlobCopy
 from azguard.blobs.listing import list_kept, order_in_time
 from azguard.documents import diffs
 from azguard.errors import NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
@@ -26,7 +27,7 @@ from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_UNDELETE
 
 
-@dataclass(frozen=True)
+@frozen
 class RestorePreview:
     """What a restore would do now."""
 

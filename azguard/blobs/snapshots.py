@@ -20,6 +20,7 @@ from azguard.blobs import deletes, refusals
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.blobs.listing import list_kept
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests import commits
@@ -39,7 +40,7 @@ from azguard.wire.rows import Condition
 _Answer = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobSnapshot(SnapshotMade):
     """A snapshot of a blob."""
 
@@ -47,7 +48,7 @@ class BlobSnapshot(SnapshotMade):
     base_etag: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Snapshot:
     """One snapshot that is not asked for yet."""
 
@@ -155,7 +156,7 @@ def _to_result(given: Snapshot, pinned: Snapshot, settled: Settled[_Answer], cha
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobPutKept(BlobPut):
     """What a put wrote, and the snapshot of what it replaced."""
 
@@ -163,7 +164,7 @@ class BlobPutKept(BlobPut):
     snapshot: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class UpdateReportKept(UpdateReport):
     """How an update ended, and the snapshot of what it replaced."""
 

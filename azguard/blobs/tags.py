@@ -12,7 +12,7 @@ with a lower fence, whose write is bound to the version that it compared the fen
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -32,6 +32,7 @@ from azguard.errors import (
     TransformFailed,
     UsageError,
 )
+from azguard.frozen import frozen
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
@@ -55,7 +56,7 @@ _MARK = "+"
 _IMMUTABLE = "BlobImmutableDueToPolicy"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TagsRead(Shown):
     """The index tags of a blob; the ETag is azguard's own, of the blob's version and the tags."""
 
@@ -260,7 +261,7 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
     return Moved(quote_etag(found.etag), quote_etag(after), found.last_modified, (found.metadata or {}).get(KEY))
 
 
-@dataclass(frozen=True)
+@frozen
 class BlobTags(LeasableBlob):
     """The index tags of a blob, as a JSON object of strings. Their version is azguard's own."""
 

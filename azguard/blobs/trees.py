@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ from azguard.blobs import deletes, listing
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import BlobDownload
 from azguard.blobs.content.upload import Settings, Upload
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
@@ -26,7 +26,7 @@ _CONTENT = Shares(1 + AT_ONCE)
 _SMALL_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobTree(TreeStore):
     """The blobs of a container whose names begin with a prefix. Names that differ in anything are different blobs."""
 

@@ -17,9 +17,9 @@ from azguard.blobs.content.upload import Settings, Upload
 from azguard.documents import edits
 from azguard.documents.edits import Edit
 from azguard.errors import BadRequest, NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import POSITION, Conditions
 from azguard.guards.versions import quote_etag
-from azguard.late import dataclass
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _END_OF_LINE = 2
 
 
-@dataclass(frozen=True)
+@frozen
 class LeasableBlob(UpdatableResource, ABC):
     """What content and metadata have in common: the blob, its lease, the caller's fence, and its versions."""
 
@@ -132,7 +132,7 @@ class _Preserved(NamedTuple):
     tag_count: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class BlobContent(LeasableBlob):
     """A block blob's content. Headers, metadata, index tags and tier survive a write.
 
@@ -278,7 +278,7 @@ def _refuse_other_types(target: Target, found: Any) -> None:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class TextEdits:
     """Edits that only add text at the end."""
 

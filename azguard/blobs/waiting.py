@@ -1,7 +1,6 @@
 """Wait until a blob is there, is gone, has changed or is not leased any more."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -10,6 +9,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import refusals
 from azguard.errors import GaveUp, NotFound, NotModified, UsageError
+from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import SeenVersion, quote_etag
@@ -41,7 +41,7 @@ _STILL = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class BlobWaited:
     """What was waited for, and the blob as it was then."""
 
@@ -56,7 +56,7 @@ class BlobWaited:
     lease_state: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Waiting:
     """How to wait."""
 

@@ -9,7 +9,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +19,7 @@ from azguard import columns
 from azguard.columns import Column, Unit
 from azguard.errors import ConfigError
 from azguard.folders import KEPT, Keeping, check_own
+from azguard.frozen import frozen
 from azguard.processes import locked_file
 from azguard.times import iso
 
@@ -30,7 +31,7 @@ _PARTS = frozenset({".json", ".log", ".lock"})
 _EMPTY_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptItem:
     """One thing that is kept."""
 
@@ -62,7 +63,7 @@ class KeptItem:
         return self.row.days is not None and self.age > max(older_than, timedelta(days=self.row.days)).total_seconds()
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheEnded:
     """What ``cache clear`` and ``cache prune`` ended, or would end."""
 

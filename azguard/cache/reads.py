@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Gone, NotFound
+from azguard.frozen import frozen
 from azguard.guards import resolve, versions
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import Remembered, SeenVersion
-from azguard.late import dataclass
 from azguard.times import iso
 from azguard.wire.rows import Guard, Lease, Operation, Part
 
@@ -44,7 +44,7 @@ class KnownContent(NamedTuple):
     is_recorded: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Reads:
     """What one scope has read, and which leases it holds, as one run of one command sees and records it."""
 

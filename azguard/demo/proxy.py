@@ -10,7 +10,9 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from azguard.frozen import frozen
 
 HOST = "127.0.0.1"
 #: What is raised when a peer has gone or does not speak HTTP. It ends its own connection and nothing else.
@@ -21,7 +23,7 @@ _PIECE = 64 * 1024
 _FRESH_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class LossyProxy:
     """A running proxy."""
 
@@ -47,7 +49,7 @@ def lose_answers(upstream_port: int, share: float, chance: random.Random) -> Ite
         yield LossyProxy(port, lost)
 
 
-@dataclass(frozen=True)
+@frozen
 class Head:
     """The start line and the headers of a message, as sent and as read."""
 
@@ -144,7 +146,7 @@ async def send(content: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
-@dataclass(frozen=True)
+@frozen
 class Peer:
     """One end of a TCP connection."""
 

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -22,6 +21,7 @@ from azguard.demo import worker
 from azguard.demo.worker import READY, IncrementOutcome, Strategy, WriterJob
 from azguard.emulators import background
 from azguard.errors import AzguardError
+from azguard.frozen import frozen
 from azguard.processes import signals
 from azguard.processes.signals import hold_back_interruptions
 
@@ -41,7 +41,7 @@ class CountVerdict(StrEnum):
     EXACT = "exact"
 
 
-@dataclass(frozen=True)
+@frozen
 class DemoPlan:
     """What to run."""
 
@@ -57,7 +57,7 @@ class DemoPlan:
         return self.writers * self.increments
 
 
-@dataclass(frozen=True)
+@frozen
 class StrategyProgress:
     """How far a strategy is."""
 
@@ -71,7 +71,7 @@ class StrategyProgress:
     dropped: int
 
 
-@dataclass(frozen=True)
+@frozen
 class StrategyResult:
     """How a strategy ended."""
 
@@ -90,7 +90,7 @@ class StrategyResult:
     dropped: int
 
 
-@dataclass(frozen=True)
+@frozen
 class DemoResult:
     """What the demonstration found."""
 

@@ -13,7 +13,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +23,7 @@ from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.address import Address, Kind
+from azguard.frozen import frozen
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 from azguard.wire import sdk
 
@@ -54,7 +54,7 @@ class IncrementOutcome(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True)
+@frozen
 class WriterJob:
     """What a worker is to do."""
 

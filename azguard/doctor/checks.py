@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from azguard import __version__, columns
 from azguard.errors import AzguardError
+from azguard.frozen import frozen
 from azguard.requests.service_errors import translate
 from azguard.wire.failures import NoAnswer, Refusal, Unreadable
 
@@ -65,7 +66,7 @@ class Check(NamedTuple):
     requests: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckOutcome:
     """One check and what it found."""
 
@@ -78,7 +79,7 @@ class CheckOutcome:
     detail: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Diagnosis:
     """All checks, and what they found."""
 

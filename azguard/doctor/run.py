@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from azguard.doctor import account_kind, answers, login, machine, promises, righ
 from azguard.doctor.checks import Check, CheckOutcome, Diagnosis, run_each, summarize
 from azguard.doctor.stage import CheckStage
 from azguard.errors import NotFound
+from azguard.frozen import frozen
 from azguard.processes.signals import hold_back_interruptions
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 from azguard.wire.operations.tables import TABLE_ENTITY_QUERY
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _OF_A_ROOM = 2
 
 
-@dataclass(frozen=True)
+@frozen
 class DoctorPlan:
     """What is to be checked."""
 

@@ -6,10 +6,10 @@ is merged by lines, as diff3 does: https://www.cis.upenn.edu/~bcpierce/papers/di
 
 import codecs
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from azguard.documents import controls, json_text
 from azguard.documents.json_text import NotJson
+from azguard.frozen import frozen
 from azguard.times import say_count
 
 _SPACE = " \t\r\n"
@@ -98,7 +98,7 @@ def _show(line: str) -> str:
     return f"{body}\n{missing}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Merged:
     """What a merge made: with the two sides of each conflict between marks, if there are conflicts."""
 

@@ -17,7 +17,7 @@ from azguard.documents import json_text, paths
 from azguard.documents.json_text import LiteralNumber, NotJson, Style, render
 from azguard.documents.paths import Missing, Path, describe
 from azguard.errors import TransformFailed
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 _VALUE_OPERATIONS = frozenset({"add", "replace", "test"})
 _FROM_OPERATIONS = frozenset({"move", "copy"})
@@ -57,14 +57,14 @@ class JsonPatch(NamedTuple):
     operations: tuple[dict[str, object], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class AppendText:
     """Add the text, as UTF-8, to the end of any bytes."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class AppendLine(AppendText):
     """Add the text as a line of its own: a line without an end before it gets one, and so does the text."""
 

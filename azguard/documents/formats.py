@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from azguard.documents import json_text
 from azguard.errors import TransformFailed
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _JSON_SUFFIX = ".json"
@@ -46,7 +46,7 @@ def _find_problem(content: bytes, parse: Callable[[str], object]) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
+@frozen
 class Maker:
     """How a message says what the command did."""
 
@@ -59,7 +59,7 @@ EDITOR = Maker("the file is empty", "this is not")
 FILE_COMMAND = Maker("the command left the file empty", "the command put something else into the file")
 
 
-@dataclass(frozen=True)
+@frozen
 class OutputRule:
     """What a command may make of the content of the blob ``name``.
 

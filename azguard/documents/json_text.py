@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
 from typing import NamedTuple, Self
 
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 # Python refuses to convert longer integers (CVE-2020-10735); they are kept as LiteralNumber, which has no limit.
 _LONGEST_INT = 4000
@@ -25,7 +25,7 @@ _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
 JMESPATH_FAILURES = (ArithmeticError, AttributeError, TypeError, ValueError)
 
 
-@dataclass(frozen=True)
+@frozen
 class UnreadValue:
     """A scalar of YAML that JSON has no value for, such as a date, ``0x1F`` or ``yes``; only its spelling is known."""
 

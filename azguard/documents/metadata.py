@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from azguard.documents import json_text
 from azguard.documents.paths import MISSING, Path, describe
 from azguard.errors import TransformFailed, UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 T = TypeVar("T")
 # A C# identifier.
@@ -23,7 +23,7 @@ _KEY = re.compile(r"[A-Za-z0-9 +\-./:=_]{1,128}")
 _TAG_VALUE = re.compile(r"[A-Za-z0-9 +\-./:=_]{0,256}")
 
 
-@dataclass(frozen=True)
+@frozen
 class PartOfFile(Generic[T]):
     """What a document says that a part is to be."""
 

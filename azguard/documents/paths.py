@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from azguard.documents.json_text import UnreadValue
 from azguard.errors import TransformFailed, UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.times import say_count
 
 _BRACKET = re.compile(r"\[(0|-?[1-9][0-9]{0,17}|-)\]")
@@ -13,7 +13,7 @@ _POINTER_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _SPECIAL = ".[]=\\/"
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One step down.
 

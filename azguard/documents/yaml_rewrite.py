@@ -8,12 +8,12 @@ changes what it names alone.
 import copy
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from azguard.documents import json_text, yaml_tree
 from azguard.documents.paths import Path, Step
 from azguard.documents.yaml_tree import TO_COLON, MergedMapping, NodeKind, NotYaml, YamlNode, equal
 from azguard.errors import TransformFailed
+from azguard.frozen import frozen
 
 # As far as a text does not show it.
 _STEP = 2
@@ -22,7 +22,7 @@ _EXPLICIT = re.compile(r"\?[ \t]+\Z")
 _TO_DASH = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?=-)")
 
 
-@dataclass(frozen=True)
+@frozen
 class YamlLayout:
     """How a text is laid out, as far as it shows that."""
 

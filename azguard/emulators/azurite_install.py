@@ -7,12 +7,12 @@ import shutil
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK, check_own, make_private
+from azguard.frozen import frozen
 from azguard.processes import locked_file
 from azguard.processes.signals import hold_back_interruptions
 
@@ -37,7 +37,7 @@ _LAST_WORDS = 5
 _CERTIFICATE = re.compile(r"npm: code \w*(CERT|UNABLE_TO_VERIFY)\w*")
 
 
-@dataclass(frozen=True)
+@frozen
 class NodeRuntime:
     """A Node.js runtime: the program, and the command that is its npm, if it has one."""
 

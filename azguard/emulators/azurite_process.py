@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
@@ -20,6 +20,7 @@ from azguard.atomic_files import write_atomically
 from azguard.emulators.azurite_install import VERSION, preload, tie_to_us
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK
+from azguard.frozen import frozen
 from azguard.processes import identity
 from azguard.processes.signals import hold_back_interruptions
 from azguard.times import iso
@@ -40,7 +41,7 @@ _FILE = "azurite.json"
 _LAST_FILE = "azurite-last.json"
 
 
-@dataclass(frozen=True)
+@frozen
 class Azurite:
     """A running Azurite: its process, and where it answers."""
 
@@ -77,7 +78,7 @@ class Azurite:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class LaunchPlan:
     """Which Azurite to start."""
 
@@ -321,7 +322,7 @@ def write(folder: Path, running: Azurite) -> None:
     write_atomically(folder / _LAST_FILE, json.dumps(last, indent=2).encode(), 0o600, durable=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class LastRun:
     """Where the emulator was last, whether it runs still or not."""
 

@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from azguard.emulators.azurite_process import Azurite
 from azguard.emulators.files_process import FilesEmulator
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.folders import explain_unwritable, make_folder, make_private, open_private
+from azguard.frozen import frozen
 from azguard.processes import identity, locked_file, signals
 
 _LOG = "azurite.log"
@@ -52,7 +53,7 @@ _SYNTAX_OF = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Emulators:
     """The emulators in the background: where they answer; None is what does not run."""
 
@@ -72,7 +73,7 @@ class Emulators:
     smb_endpoint: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Status(Emulators):
     """Whether they run and answer, and if they do not, what happened."""
 
@@ -82,7 +83,7 @@ class Status(Emulators):
     reason: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Started(Emulators):
     """They run after a start."""
 
@@ -92,7 +93,7 @@ class Started(Emulators):
     already_running: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Stopped:
     """What a stop found."""
 
@@ -103,7 +104,7 @@ class Stopped:
     reason: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Reach:
     """How to reach emulators."""
 

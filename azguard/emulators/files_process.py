@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -19,6 +19,7 @@ from azguard.atomic_files import write_atomically
 from azguard.emulators.azurite_process import EmulatorPortTaken, discard, last_words, release
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK, open_private
+from azguard.frozen import frozen
 from azguard.processes import identity, locked_file
 from azguard.processes.signals import hold_back_interruptions, wait_readable
 from azguard.times import iso
@@ -34,7 +35,7 @@ GRACE_SECONDS = 5.0
 _NOT_SERVED = "SMB: not served: "
 
 
-@dataclass(frozen=True)
+@frozen
 class FilesEmulator:
     """A running Files emulator: its process, and where it answers."""
 

@@ -18,6 +18,7 @@ from azguard.files import guarding, writes
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests import commits, delivery
@@ -41,7 +42,7 @@ _PIECE_BYTES = 4 * 1024 * 1024
 _BLOCK_BYTES = 512
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileGot(Got):
     """What a get of a file wrote to its output."""
 
@@ -88,7 +89,7 @@ class FileDownload(Download):
             )
 
 
-@dataclass(frozen=True)
+@frozen
 class RangesAsked:
     """Which ranges are listed."""
 
@@ -143,7 +144,7 @@ def _find(target: Target, asked: RangesAsked, conditions: Conditions, deadline: 
         ) from error
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class RangeWritten(Written):
     """What a write of a range did."""
 
@@ -154,7 +155,7 @@ class RangeWritten(Written):
     written_bytes: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RangeWrite:
     """One write of a range that is not sent yet."""
 

@@ -13,7 +13,7 @@ comes back. What a program writes over SMB may move the ETag later only; a snaps
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from azguard import columns
@@ -34,6 +34,7 @@ from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
 from azguard.files.replacing import NewVersion
 from azguard.files.temporary import TemporaryFile
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.owners import OF_LOCK
@@ -55,7 +56,7 @@ from azguard.wire.operations.shares import FILE_COPY
 _OWN = (KEY, *OF_LOCK)
 
 
-@dataclass(frozen=True)
+@frozen
 class FileCopySettings:
     """What a copy sets besides the content."""
 
@@ -68,7 +69,7 @@ class FileCopySettings:
     keeps_permission: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileCopy:
     """One copy that is not sent yet."""
 
@@ -87,7 +88,7 @@ class FileCopy:
     op: str
 
 
-@dataclass(frozen=True)
+@frozen
 class _FileSource:
     """The version of a source that is copied."""
 
@@ -99,7 +100,7 @@ class _FileSource:
     smb: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Begun:
     """A copy that the service makes into a temporary file."""
 
@@ -115,7 +116,7 @@ class _Begun:
             each.remove()
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileCopied(Copied):
     """What a copy wrote; one that is pending is never at the destination."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from azguard import columns
@@ -12,6 +12,7 @@ from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, U
 from azguard.files import handles, writes
 from azguard.files.entries import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
+from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
@@ -55,7 +56,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
     return writes.send(write, None, deadline)
 
 
-@dataclass(frozen=True)
+@frozen
 class DirectoryRenamed(Written):
     """What the rename of a directory did."""
 

@@ -3,7 +3,7 @@ and of a share.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from azguard.address import Address, Kind
 from azguard.files import guarding, writes
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK, OWNER
@@ -32,7 +33,7 @@ _PAGE = 5000
 _INCLUDED = "timestamps,Etag,Attributes,PermissionKey"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class _EntryShown(Shown):
     """What a list tells of a directory and of a file."""
 
@@ -46,7 +47,7 @@ class _EntryShown(Shown):
     file_id: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class DirectoryShown(_EntryShown, MetadataShown):
     """A directory's properties."""
 
@@ -56,7 +57,7 @@ class DirectoryShown(_EntryShown, MetadataShown):
     parent_id: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileShown(CopyShown, LeaseShown, _EntryShown, ContentShown):
     """A file's properties."""
 
@@ -73,7 +74,7 @@ class FileShown(CopyShown, LeaseShown, _EntryShown, ContentShown):
     parent_id: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class EntryListed(_EntryShown):
     """A directory or a file of a list, which tells neither metadata nor leases."""
 
@@ -174,7 +175,7 @@ def list_entries(
     yield from islice((each for each in every if kind is None or each.type == kind), limit)
 
 
-@dataclass(frozen=True)
+@frozen
 class SmbProperties:
     """What SMB clients see of a file or directory; None stays as it is. The times are ISO 8601."""
 

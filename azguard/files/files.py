@@ -7,7 +7,7 @@ the new address.
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -17,6 +17,7 @@ from azguard.files import directories, guarding, handles, writes
 from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
 from azguard.leases import actions
@@ -56,7 +57,7 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
     return guarding.perform(write, guarding_by, deadline)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileRenamed(Written):
     """What a rename of a file did; ``address`` is the new one."""
 
@@ -65,7 +66,7 @@ class FileRenamed(Written):
     previous_address: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileRename:
     """A rename of a file that is not sent yet."""
 

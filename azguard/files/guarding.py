@@ -17,6 +17,7 @@ from azguard.address import Kind
 from azguard.errors import AzguardError, BadRequest
 from azguard.files import handles, temporary, writes
 from azguard.files.writes import FileWrite, Held
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard, owner_records
@@ -49,7 +50,7 @@ class EndedLeases:
     leases: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Guarding:
     """What the lease of a guarded write needs: where it is recorded, and who takes it."""
 

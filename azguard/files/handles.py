@@ -8,7 +8,7 @@ locked. So a holder is whatever program has the file open, and its lock is broke
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -17,6 +17,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Changed, Locked, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
@@ -40,7 +41,7 @@ _SHOWN = 5
 _EVERY = "*"
 
 
-@dataclass(frozen=True)
+@frozen
 class Handle:
     """One handle that a program holds."""
 
@@ -66,7 +67,7 @@ class Handle:
     parent_id: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class HandlesClosed:
     """What closing handles did."""
 
@@ -230,7 +231,7 @@ def _word_handle(handle: Handle) -> str:
     return f"open by {who}{access}{since}: handle {handle.handle_id}"
 
 
-@dataclass(frozen=True)
+@frozen
 class FileHolder:
     """A program that has a file open."""
 
@@ -262,7 +263,7 @@ class FileHolder:
         return f"{self.client}{name} has it open{access}{since}"
 
 
-@dataclass(frozen=True)
+@frozen
 class FileLockBroken:
     """What breaking the lock of a file did."""
 
@@ -278,7 +279,7 @@ class FileLockBroken:
     outcome: str
 
 
-@dataclass(frozen=True)
+@frozen
 class BreakFileLock:
     """A lock to break."""
 

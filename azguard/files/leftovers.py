@@ -7,7 +7,6 @@ judged, under a lease.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound
 from azguard.files import entries, files, temporary
 from azguard.files.guarding import Guarding
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.calls import ServiceClock
@@ -29,7 +29,7 @@ _NAME = re.compile(rf"{re.escape(temporary.PREFIX)}([0-9a-f]{{16}})\.tmp")
 _ENDED, _OLD = "process_ended", "old"
 
 
-@dataclass(frozen=True)
+@frozen
 class Leftover:
     """A temporary file, and what was done about it."""
 
@@ -45,7 +45,7 @@ class Leftover:
     reason: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Pruning:
     """Which temporary files are deleted."""
 

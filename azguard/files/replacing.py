@@ -9,7 +9,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/rename-file
 import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
@@ -23,6 +23,7 @@ from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.writes import Held
+from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
 from azguard.guards.versions import describe_write, quote_etag, require_version
@@ -45,7 +46,7 @@ _KEPT = ("attributes", "created", "permission_key")
 _Version = TypeVar("_Version", bound="NewVersion")
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class NewVersion:
     """A version of a file that is to take its place, and what it may replace."""
 
@@ -251,7 +252,7 @@ def _look_for_own(version: NewVersion, patience: Deadline) -> Finding[Any] | str
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class _EarlierPut:
     """What is to be written, which was written before."""
 
@@ -287,14 +288,14 @@ def _hash_found(found: Any, version: NewVersion) -> str | None:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FilePut(ContentPut):
     """What a put wrote."""
 
     lineage: str | None = field(default=None, metadata=columns.UNPRINTED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileUpload(NewVersion):
     """One put that is not sent yet."""
 

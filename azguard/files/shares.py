@@ -5,7 +5,6 @@ properties and policies. It does not keep out writers of the files in it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -15,6 +14,7 @@ from azguard.files import guarding
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests.calls import read, walk_pages, write_timeouts
@@ -42,7 +42,7 @@ from azguard.wire.operations.shares import (
 _PAGE = 5000
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ShareShown(LeaseShown):
     """A share's properties."""
 
@@ -178,7 +178,7 @@ def change_quota(
     return guarding.perform(write, guarding_by, deadline)
 
 
-@dataclass(frozen=True)
+@frozen
 class ShareStats:
     """How many bytes are in a share."""
 

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from azguard.files.content import FileDownload
 from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
 from azguard.files.temporary import PREFIX
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
@@ -65,7 +66,7 @@ class _Made:
             self._names.discard(name)
 
 
-@dataclass(frozen=True)
+@frozen
 class _FileFolders:
     """The directories of a share below one of them, with that itself. Threads may use it at the same time."""
 
@@ -188,7 +189,7 @@ def _choose_no_settings(name: str) -> FileSettings:  # noqa: ARG001  # whatever 
     return FileSettings(ContentHeaders(), SmbProperties(), {})
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileTree(TreeStore):
     """The files of a share below a directory, or all of them. Of a snapshot nothing is written."""
 

@@ -29,6 +29,7 @@ from azguard.files.guarding import Guarding
 from azguard.files.replacing import choose_smb, give_lease
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.writes import Held
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases import state as lease_state
@@ -186,7 +187,7 @@ class LeasedUpdate(UpdatableResource, ABC):
         return guarding.end_abandoned(self.target, self.guarding, deadline).leases > 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept:
     """What new content leaves as it is."""
 
@@ -351,7 +352,7 @@ class LeasedMetadata(LeasedUpdate):
         return as_json(from_json(content))
 
 
-@dataclass(frozen=True)
+@frozen
 class DirectoryMetadata(ComparedMetadata):
     """The metadata of a directory, as a JSON object of strings: see ``compared``."""
 

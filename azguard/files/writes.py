@@ -5,7 +5,7 @@ write, changed by us.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import handles
+from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
@@ -36,7 +37,7 @@ from azguard.wire.rows import Operation
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
 
 
-@dataclass(frozen=True)
+@frozen
 class Held:
     """The version that is there while a lease is held on it."""
 
@@ -56,7 +57,7 @@ class Held:
         return quote_etag(self.found.etag)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileWrite:
     """A write of a share, a directory or a file."""
 

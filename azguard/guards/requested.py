@@ -11,15 +11,15 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.versions import Remembered
-from azguard.late import dataclass
 from azguard.times import parse_http_date
 from azguard.wire.catalogue import list_contradictions, why_no_race, why_not, why_not_overwriting
 from azguard.wire.rows import Condition, Guard, Lease, Operation, Write
 
 
-@dataclass(frozen=True)
+@frozen
 class RequestedConditions:
     """The conditions as the caller gives them; None is not given."""
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
-from azguard.late import dataclass
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.state import LeaseState, look
 from azguard.requests import trace
@@ -49,7 +49,7 @@ _RELEASE_SECONDS = 3.0
 _RELEASE_PAUSE = 0.2
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class LeaseDone(Written):
     """What an operation on a lease did."""
 
@@ -61,7 +61,7 @@ class LeaseDone(Written):
     lease_time: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class LeaseOperation:
     """An operation on a lease: how it is sent, and how its outcome is found after a lost answer."""
 

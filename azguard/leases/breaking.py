@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Locked, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases import actions
 from azguard.leases import state as lease_age
 from azguard.leases.actions import LeaseDone
@@ -22,14 +22,14 @@ from azguard.wire.rows import Condition
 _TRIES = 5
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BreakDone(LeaseDone):
     """What a break did, and which lease it hit."""
 
     broken: BrokenLease
 
 
-@dataclass(frozen=True)
+@frozen
 class Safeguards:
     """What must be true of the holder of a lease."""
 
@@ -74,7 +74,7 @@ class Safeguards:
         raise _build_refusal(state, target, words, known)
 
 
-@dataclass(frozen=True)
+@frozen
 class BreakRequest:
     """A lease to break."""
 

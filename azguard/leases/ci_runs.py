@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urlsplit
 from azguard.accounts import endpoints
 from azguard.accounts.logins import Answered
 from azguard.errors import Changed, Unavailable
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.leases.owners import Owner, escape
 from azguard.requests.deadline import Deadline
 from azguard.wire import client
@@ -38,7 +38,7 @@ _PIPELINES_PATH = re.compile(r"(?P<project>/.+)/_build/results")
 _BUILD = re.compile(r"(?:.*&)?buildId=(?P<id>\d+)(?:&.*)?", re.ASCII)
 
 
-@dataclass(frozen=True)
+@frozen
 class CiRun:
     """A run of a CI service, and where to ask about it."""
 
@@ -51,7 +51,7 @@ class CiRun:
     authorization: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class RunCheck:
     """The condition that the run in a record is over."""
 

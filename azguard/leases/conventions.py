@@ -6,12 +6,12 @@ programs lock without a lease: there the blob itself is the lock, for as long as
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.columns import Column
+from azguard.frozen import frozen
 from azguard.leases import owners
 from azguard.leases import state as lease_age
 from azguard.leases.kinds import LONGEST
@@ -35,7 +35,7 @@ _OF_EVENT_HUBS = re.compile(r"[^/]+/(?P<hub>[^/]+)/(?P<group>[^/]+)/ownership/(?
 _OF_RESTIC = re.compile(r"(?:(?P<repository>.+)/)?locks/[0-9a-f]{64}", re.DOTALL)
 
 
-@dataclass(frozen=True)
+@frozen
 class Claim:
     """Who holds something, as the record of one convention says; others wrote it."""
 
@@ -56,7 +56,7 @@ class Claim:
     is_leaseless: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Holding:
     """Something that is held, or was: who holds it, since when and why, and whether the holder is there."""
 

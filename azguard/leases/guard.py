@@ -9,12 +9,12 @@ Not guaranteed: it keeps out only what the service refuses without the lease id:
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases import actions, state
 from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.kinds import SHORTEST, kind_of
@@ -31,7 +31,7 @@ _PAUSE_SECONDS = 0.1
 _RENEW_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Term:
     """How long a lease lasts, where its kind has a term, and how long to wait for that of another guarded write."""
 

@@ -21,6 +21,7 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.columns import Column
 from azguard.errors import AzguardError, BadRequest, Forbidden, NotFound, Partial
+from azguard.frozen import frozen
 from azguard.leases import conventions, owners
 from azguard.leases.conventions import UNKNOWN, Claim, Holding, Read, build_holding
 from azguard.leases.owners import INFINITE, Owner
@@ -58,7 +59,7 @@ _MOVING = ("age", "alive", "etag", "last_modified")
 _REACH_SECONDS = 2.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Selection:
     """Which of all that is held is meant."""
 
@@ -114,7 +115,7 @@ class ListingTally:
             )
 
 
-@dataclass(frozen=True)
+@frozen
 class _End:
     """The end of what a thread lists, and the error that ended it."""
 
@@ -311,7 +312,7 @@ def _read_record(target: Target, deadline: Deadline) -> bytes:
         return b""
 
 
-@dataclass(frozen=True)
+@frozen
 class HoldingChange(Holding):
     """One change; of what was freed, all else is as it was before."""
 

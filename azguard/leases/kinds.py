@@ -6,7 +6,7 @@ from enum import StrEnum
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Operation
 
@@ -28,7 +28,7 @@ class Action(StrEnum):
     BREAK = "break"
 
 
-@dataclass(frozen=True)
+@frozen
 class LeaseKind:
     """How one kind of resource is leased: its operations."""
 

@@ -27,8 +27,8 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Kind
 from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, Locked, LockLost, NotFound, OutcomeUnknown, Unavailable
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases import state
 from azguard.leases.actions import GONE, LeaseDone
 from azguard.leases.cache_records import LeaseRecords
@@ -77,7 +77,7 @@ _OVER = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckedLease:
     """A remembered lease, and what the service said of it."""
 
@@ -89,7 +89,7 @@ class CheckedLease:
         return self.standing in (Standing.GONE, *_OVER.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class OwnLeaseStatus:
     """A lease this scope asked for and has not released."""
 
@@ -239,7 +239,7 @@ def release(
         raise
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class _Release:
     lease: RecordedLease
     records: LeaseRecords

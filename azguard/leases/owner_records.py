@@ -16,8 +16,8 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases import actions, owners, state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.processes.notes import ProcessNote, ProcessNotes
@@ -35,7 +35,7 @@ _CARRIERS = (Kind.BLOB, Kind.SHARE, Kind.FILE)
 _NEAR = timedelta(minutes=1)
 
 
-@dataclass(frozen=True)
+@frozen
 class Version:
     """A version of a resource: its ETag, and the metadata that came with it."""
 
@@ -45,7 +45,7 @@ class Version:
     answered_at: datetime | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Moved:
     """A change of metadata: the version it replaced, and the one with the same content that took its place."""
 
@@ -274,7 +274,7 @@ def _tie_to(target: Target, lease_id: str, version: Version) -> Conditions:
     return Conditions({"If-Match": version.etag}, lease_id=lease_id)
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessLease:
     """The note of one lease."""
 
@@ -336,7 +336,7 @@ class ProcessLease:
         return [_locate_path(target, path) for path in paths if path is not None]
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessLeases:
     """The folder of the notes."""
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from azguard import ci_jobs, columns
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.times import find_moment, iso
 
 # One key each: metadata is 8 KiB in all, and the names must be C# identifiers.
@@ -57,7 +57,7 @@ HOLDER_CLOCK = "holder"
 RUNNER_COMMAND = re.compile(r"##(?=\[|vso\[)|(?:^|\r)\s*::", re.IGNORECASE | re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@frozen
 class PresentLease:
     """What the service tells of the lease that is held now: never its id."""
 
@@ -69,7 +69,7 @@ class PresentLease:
     lease_id: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Owner:
     """Who took a lease or a lock."""
 
@@ -157,7 +157,7 @@ class Owner:
         return None if since is None else since + timedelta(seconds=term)
 
 
-@dataclass(frozen=True)
+@frozen
 class TerraformLock:
     """What Terraform writes beside the infinite lease on its state, whose lease id is ``id``."""
 
@@ -306,7 +306,7 @@ def read_number(metadata: Mapping[str, str], key: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldSequence:
     """The highest sequence number that has held a lock."""
 

@@ -14,8 +14,8 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, Forbidden, GaveUp, Locked, NotFound, OutcomeUnknown
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases import actions, owner_records
 from azguard.leases.actions import LeaseDone
 from azguard.leases.cache_records import LeaseRecords
@@ -29,7 +29,7 @@ from azguard.times import span
 _HELD_BY_ANOTHER = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
 
 
-@dataclass(frozen=True)
+@frozen
 class LeaseRequest:
     """A lease to acquire."""
 
@@ -43,7 +43,7 @@ class LeaseRequest:
     is_named: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordedLease:
     """The lease of one resource, with its record."""
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.columns import Column
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.leases import owners
 from azguard.leases import state as lease_age
 from azguard.leases.owners import FENCE, HOLDER_CLOCK, Owner, TerraformLock
@@ -13,7 +13,7 @@ from azguard.leases.state import LeaseState
 from azguard.times import span
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BrokenLease:
     """The lease that a break has hit, as it was just before."""
 
@@ -38,7 +38,7 @@ class BrokenLease:
     lease_duration: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class LeaseFacts(BrokenLease):
     """What ``lease show``, ``lease wait`` and ``lock show`` print."""
 

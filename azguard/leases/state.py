@@ -21,9 +21,9 @@ from functools import cached_property
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, E, NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.late import dataclass
 from azguard.leases import owners
 from azguard.leases.kinds import kind_of
 from azguard.leases.owners import (
@@ -71,7 +71,7 @@ LOCKED = frozenset({"leased", "breaking"})
 _PAGE = 1000
 
 
-@dataclass(frozen=True)
+@frozen
 class OtherHolder:
     """A holder whose record has a name, and no time."""
 
@@ -116,7 +116,7 @@ def _looks_like_disk(metadata: Mapping[str, str], address: str) -> bool:
 Holder = Owner | TerraformLock | OtherHolder
 
 
-@dataclass(frozen=True)
+@frozen
 class LeaseState:
     """A lease as the service describes it: neither its id nor its remaining time can be read."""
 
@@ -264,7 +264,7 @@ def _with_both_versions(error: Changed, target: Target, conditions: Conditions, 
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class LeaseAge:
     """How long ago a lease was taken, in seconds."""
 

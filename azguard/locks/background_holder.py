@@ -15,11 +15,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
 from azguard import times
 from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
+from azguard.frozen import frozen
 from azguard.leases import state as lease_state
 from azguard.locks import held_lock, log, readers
 from azguard.locks.acquire import LockAcquisition
@@ -44,7 +45,7 @@ _ENDING_SECONDS = 10.0
 _TICK_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class HoldPlan:
     """Which lock to hold, and how long."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from azguard import ci_jobs
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.deadline import Deadline
 
 LOCK = "AZGUARD_LOCK"
@@ -120,7 +120,7 @@ def find_lease_id(target: Target, environ: Mapping[str, str]) -> str | None:
     return None if found is None else found.lease_id
 
 
-@dataclass(frozen=True)
+@frozen
 class StepVariables:
     """Where later steps find their variables."""
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from azguard import times
 from azguard.atomic_files import write_atomically
 from azguard.errors import CommandNotFound, ConfigError, GaveUp, LockLost, NotExecutable
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.processes.guardian import Ended, Guardian
 from azguard.processes.signals import Stops, ignore_ending, pass_on_all, raise_at_end
 from azguard.times import iso
@@ -25,7 +25,7 @@ _SIGNALLED = 128
 _SILENT = "the process that guards the command was stopped, so that the command had to be ended"
 
 
-@dataclass(frozen=True)
+@frozen
 class GuardedCommand:
     """What to run, and how it ends."""
 

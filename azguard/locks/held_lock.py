@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from azguard import times
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
+from azguard.frozen import frozen
 from azguard.guards import requested
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases import actions, owner_records, owners, state
 from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owner_records import Version
@@ -56,7 +56,7 @@ _RECORD_SECONDS = 2.0
 BROKEN = "it was broken, and released before its end"
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldLock:
     """A lock that is held: the blob, the lease, and the fence."""
 

@@ -20,8 +20,8 @@ from azguard import ci_jobs, times
 from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
 from azguard.folders import HOLD, explain_unwritable, make_private
+from azguard.frozen import frozen
 from azguard.guards.requested import is_guid
-from azguard.late import dataclass
 from azguard.processes import identity, locked_file
 from azguard.processes.identity import KnownProcess
 
@@ -40,7 +40,7 @@ class HoldState(StrEnum):
     LEFT = "left"
 
 
-@dataclass(frozen=True)
+@frozen
 class HoldRecord:
     """A lock that is held beyond one command."""
 
@@ -118,7 +118,7 @@ class HoldRecord:
         return left if left is None or left > 0 else None
 
 
-@dataclass(frozen=True)
+@frozen
 class JobScope:
     """Whose holds are meant: those of a scope, and in CI those of one job with it."""
 
@@ -130,7 +130,7 @@ class JobScope:
         return hold.scope == self.scope and ci_jobs.is_own(hold.job, self.job)
 
 
-@dataclass(frozen=True)
+@frozen
 class HoldRecords:
     """The records of this machine, in one folder."""
 

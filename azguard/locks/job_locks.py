@@ -11,7 +11,7 @@ from azguard import ci_jobs
 from azguard.accounts.account import Target
 from azguard.address import parse
 from azguard.errors import AzguardError, Locked, LockLost, NotFound
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.cache_records import LeaseRecords
@@ -34,7 +34,7 @@ _ENDING_SECONDS = 10.0
 _LOOK_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
+@frozen
 class JobLock:
     """A lock that this job holds, or held: its blob and its lease."""
 

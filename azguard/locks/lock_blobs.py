@@ -13,8 +13,8 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind, parse
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases import owner_records, owners
 from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owner_records import Moved, ProcessLeases, Version
@@ -40,7 +40,7 @@ CONTAINER_VARIABLE = "AZGUARD_LOCK_CONTAINER"
 _NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
 
 
-@dataclass(frozen=True)
+@frozen
 class LockRequest:
     """A lock to acquire."""
 
@@ -53,7 +53,7 @@ class LockRequest:
     is_shared: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class AcquireSettings:
     """How to acquire a lock."""
 
@@ -122,7 +122,7 @@ class RequestTime:
         return Limits(min(_CONNECT_SECONDS, left), min(ANSWER_SECONDS, left))
 
 
-@dataclass(frozen=True)
+@frozen
 class LockRecord:
     """What an acquisition wrote on the lock under its lease."""
 

@@ -23,8 +23,8 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, NotFound, TransformFailed
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.breaking import BreakDone
@@ -74,7 +74,7 @@ _MOST_APPENDS = 49_900
 _FULL = "BlockCountExceedsLimit"
 
 
-@dataclass(frozen=True)
+@frozen
 class HolderLine:
     """One line: a holder, and how it ended."""
 
@@ -117,7 +117,7 @@ class HolderLine:
     break_run: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class LogLine:
     """What is appended."""
 
@@ -126,7 +126,7 @@ class LogLine:
     before: HolderLine | None
 
 
-@dataclass(frozen=True)
+@frozen
 class History:
     """What is known of the holders of a lock."""
 
@@ -324,7 +324,7 @@ def find_name_of_lock(name: str) -> str | None:
     return None if found is None else found[1]
 
 
-@dataclass(frozen=True)
+@frozen
 class _LogBlob:
     """The blob to which lines are appended, for the time of one append."""
 

@@ -22,7 +22,7 @@ from itertools import islice
 from azguard.accounts.account import Auth, Target, read_sas
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.owners import READER, SHARED, TICKET, Owner
@@ -50,7 +50,7 @@ _PERMISSIONS = "rwld"
 _LONGEST_NAME = 1024
 
 
-@dataclass(frozen=True)
+@frozen
 class Ticket:
     """The place of a waiter in the queue."""
 
@@ -78,7 +78,7 @@ class Ticket:
         return self.waiter == LEFT or self.silent_seconds >= DEAD_SECONDS
 
 
-@dataclass(frozen=True)
+@frozen
 class Reader:
     """A holder that reads under a lock, or that has read and left its blob behind."""
 
@@ -90,7 +90,7 @@ class Reader:
         return not self.state.free
 
 
-@dataclass(frozen=True)
+@frozen
 class QueueLook:
     """What one listing shows: the lock, who reads under it, and who waits."""
 

@@ -14,7 +14,7 @@ from azguard import times
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
@@ -33,7 +33,7 @@ _RELEASE_SECONDS = 5.0
 _RESUME_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
+@frozen
 class LockPlan:
     """What to run under which locks."""
 

@@ -1,13 +1,14 @@
 """Locks as people see them: what ``lock show``, ``hold``, ``check``, ``release`` print of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import Forbidden, NotFound, Unauthenticated
+from azguard.frozen import frozen
 from azguard.leases import owners, shown
 from azguard.leases import state as lease_state
 from azguard.leases.owners import SLOTS, Owner
@@ -18,7 +19,7 @@ from azguard.requests.deadline import Deadline
 from azguard.times import iso
 
 
-@dataclass(frozen=True)
+@frozen
 class Waiter:
     """A run that waits for a lock, or that reads under it."""
 
@@ -35,7 +36,7 @@ class Waiter:
     address: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class LockFacts(LeaseFacts):
     """What ``lock show`` prints of a lock."""
 
@@ -49,7 +50,7 @@ class LockFacts(LeaseFacts):
     waiters: tuple[Waiter, ...] | None
 
 
-@dataclass(frozen=True)
+@frozen
 class HoldResult:
     """What ``lock hold`` prints."""
 
@@ -75,7 +76,7 @@ class HoldResult:
     outcome: str
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckResult:
     """What ``lock check`` prints of a lock that is held."""
 
@@ -93,7 +94,7 @@ class CheckResult:
     pid: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class ReleaseResult:
     """What ``lock release`` did."""
 

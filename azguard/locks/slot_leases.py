@@ -1,14 +1,13 @@
 """Ask for the leases of a lock's slots, and write the holder's record under the one that is granted."""
 
 import uuid
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
-from azguard.late import dataclass
 from azguard.leases import actions, recorded
 from azguard.leases.kinds import kind_of
 from azguard.leases.owner_records import Version

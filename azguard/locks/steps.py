@@ -10,7 +10,7 @@ infinite. A run that is killed on the way leaves a lease that ends by itself.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from azguard import ci_jobs
@@ -26,6 +26,7 @@ from azguard.errors import (
     Unavailable,
     UsageError,
 )
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
@@ -49,7 +50,7 @@ from azguard.times import find_moment, iso
 from azguard.wire.rows import Condition
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldUntil:
     """When a lock without a process may be taken by the next holder."""
 
@@ -73,7 +74,7 @@ class HeldUntil:
         return lasting.tie_to_lease(lease_id, None)
 
 
-@dataclass(frozen=True)
+@frozen
 class StickyHold:
     """A lock to hold without a process."""
 
@@ -203,7 +204,7 @@ def _build_unavailable(target: Target, why: str) -> Unavailable:
     return Unavailable(f"the lease on {target} {why}", address=str(target.address))
 
 
-@dataclass(frozen=True)
+@frozen
 class StepHold:
     """A lock to hold for later steps."""
 
@@ -276,7 +277,7 @@ class StepHold:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class StepRelease:
     """Locks to release, so that later steps do not find them any more."""
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
 from azguard.folders import explain_unwritable
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owners, recorded, shown
 from azguard.leases import state as lease_state
@@ -48,7 +49,7 @@ _SLACK = timedelta(seconds=2)
 _PROGRAMS = ("terraform", "tofu")
 
 
-@dataclass(frozen=True)
+@frozen
 class RunNote:
     """What a run is about."""
 
@@ -94,7 +95,7 @@ class RunFile:
         self.file.close(is_done=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class RunNotes:
     """The folder of the notes."""
 

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from azguard.errors import CommandNotFound, Interrupted, NotExecutable, TransformFailed, UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.processes.signals import ENDING, handle_unless_ignored, in_foreground
 
 # What is run where the user names none: Debian's choice, then the one that POSIX knows.
@@ -118,7 +118,7 @@ def _forward() -> Iterator[_Child]:
         yield child
 
 
-@dataclass(frozen=True)
+@frozen
 class Editor:
     """The user's editor."""
 

@@ -12,11 +12,12 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Self
 
 from azguard.errors import AzguardError, CommandNotFound, GaveUp, LockLost, NotExecutable
+from azguard.frozen import frozen
 from azguard.processes import tree
 from azguard.processes.forked import Channel, Forked, fork
 from azguard.processes.guardian import Guardian
@@ -39,7 +40,7 @@ NAME = "command-place"
 NO_ROOM = GaveUp.exit_code
 
 
-@dataclass(frozen=True)
+@frozen
 class CommandOrder:
     """What to run."""
 
@@ -56,7 +57,7 @@ class CommandOrder:
     grace: float = 5.0
 
 
-@dataclass(frozen=True)
+@frozen
 class CommandEnd:
     """How a command ended."""
 

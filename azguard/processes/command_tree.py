@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.processes import tree
 from azguard.processes.identity import HAS_PROC, Process, find
 
@@ -27,7 +27,7 @@ NAME = "lock-guardian"
 _LOOK_SECONDS = 0.02
 
 
-@dataclass(frozen=True)
+@frozen
 class ControlGroup:
     """The group that a guardian made for its command."""
 

@@ -11,10 +11,10 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from azguard.errors import GaveUp, TransformFailed
+from azguard.frozen import frozen
 from azguard.processes import filter_command
 from azguard.processes.signals import hold_back_interruptions
 
@@ -26,7 +26,7 @@ _NAME_CHARACTERS = 60
 _MODE = 0o600
 
 
-@dataclass(frozen=True)
+@frozen
 class Edited:
     """What a command left."""
 
@@ -85,7 +85,7 @@ def _put_in(word: str, path: str) -> str:
     return word if found is None else found[1] + path
 
 
-@dataclass(frozen=True)
+@frozen
 class ScratchFile:
     """A file in a private folder."""
 

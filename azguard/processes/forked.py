@@ -18,10 +18,10 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from azguard.late import dataclass
 from azguard.processes import tree
 
 _POLL_SECONDS = 0.01

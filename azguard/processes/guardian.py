@@ -7,7 +7,7 @@ from typing import Any
 
 from azguard import times
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.processes import command_tree, guardian_process, tree
 from azguard.processes.command_tree import drop_other_locks
 from azguard.processes.forked import Channel, Forked, fork
@@ -30,7 +30,7 @@ _GIVEN_UP_AFTER_LOSS = 4
 _POLL_SECONDS = 0.01
 
 
-@dataclass(frozen=True)
+@frozen
 class Ended:
     """How a command ended."""
 

@@ -14,11 +14,11 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from azguard.folders import make_private
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.processes import identity, locked_file
 
 _ENDING = ".json"
@@ -28,7 +28,7 @@ _LATE_SECONDS = 20 * 60
 _MACHINE_ID = Path("/etc/machine-id")
 
 
-@dataclass(frozen=True)
+@frozen
 class Machine:
     """What tells this machine from others, and one boot of it from the others."""
 
@@ -112,7 +112,7 @@ class ProcessNote:
             self.descriptor = None
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessNotes:
     """A folder of notes."""
 

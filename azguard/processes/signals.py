@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, BinaryIO, Protocol, TypeVar
 
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 #: These ask a program to end.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -29,7 +29,7 @@ _STOPPING_TICKS = 50
 _TICK_SECONDS = 0.02
 
 
-@dataclass(frozen=True)
+@frozen
 class Terminal:
     """A controlling terminal."""
 

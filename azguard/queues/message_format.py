@@ -10,7 +10,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.results import Written
 from azguard.wire.answers import Answer, parse_date
 from azguard.wire.failures import Unreadable
@@ -22,7 +22,7 @@ MOST_BYTES = 64 * 1024
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@dataclass(frozen=True)
+@frozen
 class Body:
     """The text of a message, and the bytes of which the text is the base64."""
 
@@ -88,7 +88,7 @@ def _decode(text: str) -> bytes | None:
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MessageDone(Written):
     """A message, or all of a queue, that was written or deleted; a message has no version but its receipt."""
 
@@ -102,7 +102,7 @@ class MessageDone(Written):
     last_modified: None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MessageWritten(MessageDone):
     """A message that was put or changed."""
 
@@ -111,7 +111,7 @@ class MessageWritten(MessageDone):
     time_next_visible: datetime
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MessagePut(MessageWritten):
     """A message that was put."""
 
@@ -119,7 +119,7 @@ class MessagePut(MessageWritten):
     expiration_time: datetime | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MessageShown:
     """A message of a queue."""
 
@@ -134,7 +134,7 @@ class MessageShown:
     dequeue_count: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MessageReceived(MessageShown):
     """A message that was received, with its receipt."""
 
@@ -148,7 +148,7 @@ class MessageReceived(MessageShown):
     time_next_visible: datetime
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MessagePeeked(MessageShown):
     """A message that was looked at, in both readings."""
 
@@ -159,7 +159,7 @@ class MessagePeeked(MessageShown):
     decoded: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Received:
     """A message as it was received, with its body in both readings."""
 

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from azguard.accounts.account import Target
 from azguard.cache.reads import Reads
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown
+from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.versions import Remembered, SeenVersion
-from azguard.late import dataclass
 from azguard.queues.message_format import (
     MessageDone,
     MessagePeeked,
@@ -292,7 +292,7 @@ def _build_message(text: str) -> bytes:
     return xml.build_document(f"<QueueMessage><MessageText>{xml.escape(text)}</MessageText></QueueMessage>")
 
 
-@dataclass(frozen=True)
+@frozen
 class Receipt:
     """A receipt, and until when no one else could get another one."""
 

@@ -17,6 +17,7 @@ from azguard import columns, times
 from azguard.accounts.account import Target
 from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, Unavailable, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.queues import message_format, messages, queues
 from azguard.queues.message_format import Received
@@ -46,7 +47,7 @@ _FOREVER = -1
 _LAST_YEAR = 9999
 
 
-@dataclass(frozen=True)
+@frozen
 class QueueMoved:
     """How many messages of a queue were moved to another, and how many were not."""
 
@@ -63,7 +64,7 @@ class QueueMoved:
     unknown: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Move:
     """What is moved where."""
 
@@ -286,7 +287,7 @@ class _Run:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class _Job:
     """One message that is moved."""
 

@@ -14,8 +14,8 @@ from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
 from azguard.errors import Forbidden
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import MetadataShown, Written, without_time
@@ -25,7 +25,7 @@ from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
 
 
-@dataclass(frozen=True)
+@frozen
 class QueueListed:
     """A queue of a list, which does not tell how many messages are in it."""
 
@@ -36,7 +36,7 @@ class QueueListed:
     metadata: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class QueueShown(QueueListed):
     """A queue and about how many messages are in it."""
 
@@ -121,7 +121,7 @@ def _compute_etag(stamped: Mapping[str, str]) -> str:
     return f'"metadata-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
 
 
-@dataclass(frozen=True)
+@frozen
 class QueueMetadataUpdate(ComparedMetadata):
     """The metadata of a queue, as a JSON object of strings; their version is azguard's own, of their content."""
 

@@ -2,10 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from azguard.late import dataclass
 from azguard.wire import listeners
 
 # An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.

@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, OutputFailed, UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.deadline import Deadline
 from azguard.wire.answers import Answer
 
@@ -44,7 +44,7 @@ _M_MMAP_THRESHOLD = -3
 _LARGE_BYTES = 1024 * 1024
 
 
-@dataclass(frozen=True)
+@frozen
 class Span:
     """The bytes that are asked for: from the first, which counts from 0, to the one before ``end``."""
 

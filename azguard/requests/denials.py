@@ -5,11 +5,12 @@ REST reference.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
 from azguard.accounts.account import PERMISSIONS, RESOURCE_TYPES, SERVICE_LETTERS, Auth, Sas, Target, read_sas
+from azguard.frozen import frozen
 from azguard.requests import service_codes
 from azguard.times import find_http_date, iso, span
 from azguard.wire.failures import Refusal, SentRequest
@@ -36,7 +37,7 @@ _BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw"}
 _FILES_BY_COMP = {"list": "l", "listhandles": "l", "lease": "wd", "forceclosehandles": "wd"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Denial:
     """Why, in one sentence, and the name of the cause with what its hint names."""
 

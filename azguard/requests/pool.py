@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from azguard.errors import AzguardError, OutcomeUnknown
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests import commits
 from azguard.wire.exchange import CONNECTIONS
 
@@ -33,7 +33,7 @@ _LONGEST_WAIT_SECONDS = 0.5
 _FOREVER_SECONDS = 1e9
 
 
-@dataclass(frozen=True)
+@frozen
 class Done:
     """How one job ended."""
 

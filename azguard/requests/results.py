@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from azguard import columns
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 if TYPE_CHECKING:
     from azguard.accounts.account import Target
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXISTS = "exists"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Shown:
     """A resource, or a part of it, as it was read."""
 
@@ -33,7 +33,7 @@ class Shown:
     last_modified: datetime | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MetadataShown(Shown):
     """The metadata of a resource, without azguard's own, and the version that they are of."""
 
@@ -47,7 +47,7 @@ WOULD_DELETE, WOULD_REFUSE = "would delete", "would refuse"
 WOULD_RENAME, WOULD_ABORT, WOULD_CLEAR = "would rename", "would abort", "would clear"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Written:
     """What a write or a delete did."""
 
@@ -70,7 +70,7 @@ class Written:
     outcome: str = "committed"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ContentWritten(Written):
     """A write after which the content has this many bytes."""
 
@@ -79,7 +79,7 @@ class ContentWritten(Written):
     content_length: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ContentPut(ContentWritten):
     """What a put wrote."""
 
@@ -90,7 +90,7 @@ class ContentPut(ContentWritten):
     replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SnapshotMade(Written):
     """A snapshot that was made; ``etag`` is its own."""
 

@@ -6,12 +6,11 @@ does nothing more when it is repeated.
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
-from azguard.late import dataclass
 from azguard.requests import commits, service_errors, trace
 from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
 from azguard.requests.commits import Verdict

@@ -10,13 +10,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import OutcomeUnknown, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.requests.calls import read, write_timeouts
@@ -38,7 +38,7 @@ _TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2})(?::([0-
 Policies = Mapping[str, Mapping[str, str | None]]
 
 
-@dataclass(frozen=True)
+@frozen
 class PolicyRules:
     """What one kind of resource allows in its policies."""
 
@@ -66,14 +66,14 @@ RULES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class AccessPolicies(Shown):
     """Access policies by their id, and the version that they are of: without one in the service, azguard's own."""
 
     policies: Policies
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class VersionedPolicies(AccessPolicies):
     """Access policies, and the version of the container or share that they are of."""
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Auth, Target
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, Unauthenticated, Unavailable
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.naming import same_host
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
@@ -39,7 +39,7 @@ _KINDS: dict[str, type[AzguardError]] = {
 UNREADABLE = "CannotVerifyCopySource"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Copied(Written):
     """What a copy wrote, or began to write; ``conflicts`` is how often the source changed meanwhile."""
 
@@ -55,7 +55,7 @@ class Copied(Written):
     created: bool | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CopyAborted(Written):
     """What a request to stop a copy did; ``outcome`` is ``unchanged`` where it had been stopped before."""
 

@@ -6,7 +6,7 @@ The first range tells the version; each further one is of that version, so that 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import BadRequest
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests import delivery
@@ -38,7 +39,7 @@ _CLEARED = "ClearRange"
 _TAGS = ("PageRange", "Range", _CLEARED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Got(Shown):
     """What a get wrote to its output."""
 
@@ -188,7 +189,7 @@ def to_file(
     return replace(download.result(file if file.is_file() else None, content_hash), inode=inode), download.lineage
 
 
-@dataclass(frozen=True)
+@frozen
 class DataRange:
     """A range of a page blob or of a file."""
 

@@ -8,7 +8,6 @@ for another reason; what is missing after it was refused may have been deleted b
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import BadRequest, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
 from azguard.requests.calls import walk_pages, write_timeouts
@@ -120,7 +120,7 @@ def delete_unguarded(target: Target, guard: str, deadline: Deadline, look: Calla
     return without_time(target, guard, settled.attempts)
 
 
-@dataclass(frozen=True)
+@frozen
 class Existence:
     """Whether a resource exists."""
 
@@ -257,7 +257,7 @@ def _describe(target: Target, etag: str | None, modified: datetime | None, outco
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Contents:
     """How many items there are."""
 

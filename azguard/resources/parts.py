@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
 from azguard.errors import NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
-from azguard.late import dataclass
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -25,7 +25,7 @@ from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Operation
 
 
-@dataclass(frozen=True)
+@frozen
 class Rewritten:
     """A write that left the content as it was."""
 

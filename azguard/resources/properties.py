@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.requests.calls import read
 from azguard.requests.commits import look_under
 from azguard.requests.deadline import Deadline
@@ -40,7 +40,7 @@ def fetch_whatever_lease(target: Target, lease_id: str | None, deadline: Deadlin
     return look_under(lease_id, lambda under: fetch(target, Conditions(lease_id=under), deadline))
 
 
-@dataclass(frozen=True)
+@frozen
 class ContentHeaders:
     """The content headers of a blob or a file; None is not set."""
 
@@ -85,7 +85,7 @@ def encode_md5(digest: bytes | bytearray | None) -> str | None:
     return base64.b64encode(bytes(digest)).decode()
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ContentShown(MetadataShown):
     """Content, and its headers."""
 
@@ -98,7 +98,7 @@ class ContentShown(MetadataShown):
     content_md5: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class LeaseShown(MetadataShown):
     """What can be leased."""
 
@@ -107,7 +107,7 @@ class LeaseShown(MetadataShown):
     lease_duration: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CopyShown(MetadataShown):
     """What the service can copy into."""
 

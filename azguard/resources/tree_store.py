@@ -10,9 +10,9 @@ from azguard import naming
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Forbidden, NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.late import dataclass
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import Admit
 from azguard.requests.results import Written
@@ -53,7 +53,7 @@ class TreeFolders(Protocol):
         """
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Transfer:
     """One file on its way."""
 
@@ -64,7 +64,7 @@ class Transfer:
     progress: Callable[[int], None]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TreePut(Transfer):
     """One file to write."""
 
@@ -76,7 +76,7 @@ class TreePut(Transfer):
     skip: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TreeGet(Transfer):
     """One file to read into a local one, whole or not at all."""
 
@@ -86,7 +86,7 @@ class TreeGet(Transfer):
     size: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TreeStore(ABC):
     """Files under a prefix of a service."""
 

@@ -6,12 +6,13 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.errors import ConfigError, LockLost, UsageError
+from azguard.frozen import frozen
 from azguard.locks.environment import FILE_LOCKS
 from azguard.processes import identity
 from azguard.processes.identity import KnownProcess
@@ -26,7 +27,7 @@ _PROOFS = {Auth.SAS: "a SAS", Auth.LOGIN: "a login", Auth.ANONYMOUS: "no credent
 NAMES = "AZGUARD_FILE_LOCK"
 
 
-@dataclass(frozen=True)
+@frozen
 class SmbPlace:
     """A server, and the account that is known there by its name and key."""
 
@@ -46,7 +47,7 @@ class Share(StrEnum):
     READ = "read"
 
 
-@dataclass(frozen=True)
+@frozen
 class ByteRange:
     """Some bytes of a file; they need not exist."""
 
@@ -60,7 +61,7 @@ class ByteRange:
         return f"{self.offset}:{self.length}"
 
 
-@dataclass(frozen=True)
+@frozen
 class FileLock:
     """A file to lock: all of it, or some bytes of it."""
 
@@ -85,7 +86,7 @@ class FileLock:
         return self.name if self.byte_range is None else f"bytes {self.byte_range} of {self.name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class FileLockSettings:
     """How to acquire a lock, and how to keep it."""
 
@@ -105,7 +106,7 @@ class FileLockSettings:
     uniform: Callable[[float, float], float]
 
 
-@dataclass(frozen=True)
+@frozen
 class OuterFileLock:
     """A file that a process around us has locked."""
 

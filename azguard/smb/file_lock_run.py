@@ -5,13 +5,13 @@ command is still being ended. SIGSTOP does not free it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from azguard import times
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Forbidden, GaveUp, LockLost, NotFound, Unavailable
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.locks import guarded_run
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
@@ -42,7 +42,7 @@ _NOT_ANSWERED = "the server did not answer in time"
 _PATIENCE_SECONDS = 4.0
 
 
-@dataclass(frozen=True)
+@frozen
 class FileLockPlan:
     """What to run while which file is locked."""
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, TypeVar
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.guards.versions import SeenVersion
-from azguard.late import dataclass
 from azguard.requests.calls import follow, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -51,7 +51,7 @@ _BARE = {edm.BOOLEAN: "{}", edm.INT32: "{}", edm.INT64: "{}L"}
 _QUOTED = {edm.STRING: "'{}'", edm.DATETIME: "datetime'{}'", edm.GUID: "guid'{}'", edm.BINARY: "X'{}'"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Stored:
     """An entity as it is stored: one version, with its ETag and azguard's lineage, which is no part of the entity."""
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import ClassVar
@@ -12,6 +11,7 @@ from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import follow, write_timeouts
 from azguard.requests.commits import Verdict
@@ -32,7 +32,7 @@ _PAGE = 1000
 _BEHIND_LETTERS = "{"
 
 
-@dataclass(frozen=True)
+@frozen
 class TableShown:
     """A table; the service tells nothing else about it."""
 

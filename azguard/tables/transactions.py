@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, UsageError
+from azguard.frozen import frozen
 from azguard.guards import resolve
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered, SeenVersion
-from azguard.late import dataclass
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -44,7 +44,7 @@ _KNOWN = ("op", "address", "entity", "mode", *_TEXTS, *_FLAGS)
 EXAMPLE = '{"op": "merge", "address": "Orders/eu/1007", "entity": {"status": "shipped"}}'
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """One write of a transaction, and the line it came from."""
 
@@ -52,7 +52,7 @@ class Item:
     write: EntityWrite
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ItemWritten(Written):
     """What one item did."""
 
@@ -62,7 +62,7 @@ class ItemWritten(Written):
     op: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ItemPlanned:
     """What one item would do."""
 
@@ -289,7 +289,7 @@ def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten
     return ItemWritten(**vars(done), line=item.line, op=item.write.verb.value)
 
 
-@dataclass(frozen=True)
+@frozen
 class LineReader:
     """Reads the lines of one transaction."""
 

@@ -10,12 +10,13 @@ Not guaranteed: entities that begin to match while the query is under way may or
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound, Partial, TransformFailed, Unavailable
+from azguard.frozen import frozen
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
 from azguard.tables import entities
@@ -38,7 +39,7 @@ class NoLongerMatches(TransformFailed):
     """Another writer changed the entity, so that it is not to be updated any more."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _EntityUpdate:
     """One entity's update, ready to run."""
 
@@ -63,7 +64,7 @@ class _EntityUpdate:
         return Done(address, UPDATED if ended.outcome == "committed" else ended.outcome, result=ended.created_keys)
 
 
-@dataclass(frozen=True)
+@frozen
 class Summary:
     """How many entities matched, and how their updates ended."""
 
@@ -107,7 +108,7 @@ class Summary:
             raise Partial(f"{wrong} of {say_count(self.matched, 'entity')} of {table}: {ends}", address=self.address)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ManyUpdates:
     """The same update of every entity of a table that matches a filter."""
 

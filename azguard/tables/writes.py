@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -70,7 +70,7 @@ _OPERATIONS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class EntityWrite:
     """One write that is not sent yet."""
 
@@ -323,7 +323,7 @@ class _Evidence(Enum):
     NONE = "it has no condition, so that what is there tells nothing"
 
 
-@dataclass(frozen=True)
+@frozen
 class ItemVerdict:
     """What a look says about one item."""
 

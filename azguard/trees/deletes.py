@@ -7,11 +7,11 @@ if any writer puts something into it meanwhile.
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from azguard.accounts.account import Target
 from azguard.cache.reads import Reads
 from azguard.errors import BadRequest, Changed
+from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.requests.pool import Done, Job, conclude
@@ -52,7 +52,7 @@ class _Level:
                 self._changed.wait(_LOOK_SECONDS)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FolderDeleting:
     """How directories are deleted, below a prefix and with it."""
 
@@ -101,7 +101,7 @@ class FolderDeleting:
         return self.patterns.selects(f"{relative}/") and not self.keeps(relative)
 
 
-@dataclass(frozen=True)
+@frozen
 class _FolderDelete:
     folders: TreeFolders
     name: str
@@ -132,7 +132,7 @@ class _FolderDelete:
         return TreeItem(address, None, runs.SKIPPED, reason=runs.GONE_THERE)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Deleting:
     """How files of a service are deleted: the version that this scope has read, else the one that was listed."""
 
@@ -190,7 +190,7 @@ class Deleting:
             raise Changed(f"{target} changed since it was read here", address=str(target.address))
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TreeDelete:
     """All files under a prefix that are meant."""
 

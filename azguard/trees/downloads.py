@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -11,6 +10,7 @@ from azguard.accounts.account import Target
 from azguard.cache import copies
 from azguard.cache.reads import Reads
 from azguard.errors import AzguardError, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, Job, conclude
@@ -25,7 +25,7 @@ _CHANGED = "it was changed here since it was got"
 _MARKER = "it is empty and marks a folder"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TreeDownload:
     """What is under a prefix, and the folder it goes into."""
 
@@ -187,7 +187,7 @@ def _is_marker(listed: ListedItem) -> bool:
     return listed.name.endswith("/") and listed.content_length == 0
 
 
-@dataclass(frozen=True)
+@frozen
 class _Reading:
     tree: TreeDownload
     target: Target

@@ -6,9 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from azguard.errors import AzguardError
+from azguard.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Reached:
     """How far a run came at one moment."""
 

@@ -11,7 +11,6 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from azguard.cache import copies
 from azguard.cache.copies import Copy
 from azguard.cache.reads import KnownContent, Reads
 from azguard.errors import AzguardError, UsageError
+from azguard.frozen import frozen
 from azguard.resources.tree_store import ListedItem
 from azguard.trees.names import Fold, TakenNames
 
@@ -33,7 +33,7 @@ _MOST_FOLDERS = 10_000
 _PIECE_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
+@frozen
 class LocalFile:
     """One file of a folder."""
 
@@ -50,7 +50,7 @@ class LocalFile:
             return 0
 
 
-@dataclass(frozen=True)
+@frozen
 class PassedOver:
     """What is in a folder and is no file that can be written elsewhere."""
 

@@ -5,7 +5,6 @@ A tree may have more of them than fit the memory. Patterns are those of ``.gitig
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from azguard.cache import database
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.resources.tree_store import ListedItem
 from azguard.times import iso
 
@@ -28,7 +28,7 @@ Fold = Callable[[str], str]
 _DIGEST_BYTES = 8
 
 
-@dataclass(frozen=True)
+@frozen
 class Patterns:
     """What is included, all if nothing is named, and what is excluded from that."""
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, GaveUp, Locked, OutcomeUnknown, Partial, Unavailable
+from azguard.frozen import frozen
 from azguard.leases import state as lease_state
 from azguard.requests import pool, results
 from azguard.requests.deadline import Deadline
@@ -54,7 +55,7 @@ _MOST_HOLDERS_NAMED = 10
 _LOOK_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
+@frozen
 class TreeItem:
     """How one file of a tree ended."""
 
@@ -136,7 +137,7 @@ class Failures:
         return Partial(message, address=address, reason="some_files_busy" if self.is_retriable else "some_files_failed")
 
 
-@dataclass(frozen=True)
+@frozen
 class TreeSummary:
     """How many files of a tree ended in which way."""
 
@@ -204,7 +205,7 @@ def _is_answered(done: Done) -> bool:
     return done.outcome != UNCHANGED if done.error is None else done.error.http_status is not None
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """A job that a function does."""
 

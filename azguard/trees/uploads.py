@@ -7,7 +7,6 @@ sets and of what it replaces, so that a run that was killed can be run again: wh
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from azguard.cache import copies
 from azguard.cache.copies import Copy
 from azguard.cache.reads import Reads
 from azguard.errors import AzguardError, Changed, Forbidden, UsageError
+from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
 from azguard.requests.lineage import fresh_op, op_of_key
@@ -35,7 +35,7 @@ from azguard.trees.runs import Control, TreeItem, after, pass_over
 _RESTARTS = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FileWrites:
     """How files are written: over the version that this scope has read, else they are only created."""
 
@@ -111,7 +111,7 @@ class FileWrites:
         return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Write:
     writes: FileWrites
     file: LocalFile
@@ -194,7 +194,7 @@ def _name_outcome(conditions: Conditions, written: Any) -> str:
     return runs.WRITTEN if conditions.expected_etag is None else runs.REPLACED
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TreeUpload(FileWrites):
     """One folder, and where and how its files are written."""
 

@@ -15,6 +15,7 @@ from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import TransformFailed, UsageError
+from azguard.frozen import frozen
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
@@ -101,7 +102,7 @@ class UnboundLineage(Lineage):
         return False
 
 
-@dataclass(frozen=True)
+@frozen
 class StampedMetadata:
     """Metadata as they are in the service, with azguard's own entry."""
 
@@ -110,7 +111,7 @@ class StampedMetadata:
     last_modified: datetime | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparedMetadata(UpdatableResource, ABC):
     """The metadata of a resource, as a JSON object of strings."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from azguard.errors import Exists, NotFound
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline
@@ -244,7 +244,7 @@ def _describe_break(state: CurrentVersion, parent: str | None) -> str:
     return f"a writer that keeps no lineage replaced {parent}, or our write on it"
 
 
-@dataclass(frozen=True)
+@frozen
 class UpdateStatus:
     """The outcome of an op: committed, not_committed or unknown."""
 

@@ -10,13 +10,14 @@ stays, with the version that it was made from beside it, so that a later session
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from azguard.documents import diffs
 from azguard.documents.diffs import Merged
 from azguard.errors import AzguardError, TransformFailed, UsageError
 from azguard.folders import make_private
+from azguard.frozen import frozen
 from azguard.processes import locked_file
 from azguard.processes.file_command import ScratchFile
 from azguard.requests.deadline import Deadline
@@ -31,7 +32,7 @@ _MOST_BYTES = 1 << 30
 _BASE_SUFFIX = ".base"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class EditTools:
     """What a session uses of the world outside."""
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from azguard.accounts import endpoints
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.lineage import fresh_op, is_op, op_of_key
 from azguard.updates.local_runs import WriteJournal
 from azguard.updates.resource import Applied, Change, CommittedVersion, CurrentVersion
@@ -20,7 +20,7 @@ from azguard.updates.resource import Applied, Change, CommittedVersion, CurrentV
 RAW_OP = "op:"
 
 
-@dataclass(frozen=True)
+@frozen
 class UpdatePlan:
     """What one update is: the transform, its identity, and how far to go."""
 
@@ -90,7 +90,7 @@ class UpdatePlan:
         return self.stamps or self.ledger
 
 
-@dataclass(frozen=True)
+@frozen
 class UpdateHooks:
     """What an update uses of the world outside, as parameters."""
 

@@ -19,7 +19,7 @@ from azguard.address import Kind
 from azguard.atomic_files import write_atomically
 from azguard.errors import AzguardError, ConfigError
 from azguard.folders import Folders, make_private
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.updates import update as updates
@@ -33,7 +33,7 @@ _ADDRESS_CHARACTERS = 80
 _RANDOM_BYTES = 4
 
 
-@dataclass(frozen=True)
+@frozen
 class MergedVersion:
     """A version that another writer wrote meanwhile, and that the change was made over."""
 
@@ -46,7 +46,7 @@ class MergedVersion:
         return None if version is None else cls(version.etag, version.last_modified)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class UpdateReport(Written):
     """How an update ended, as it is printed."""
 
@@ -106,7 +106,7 @@ class ReadRecords(Protocol):
         """Record that a version read before got a new ETag by our own write, with its content unchanged."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class UpdateRequest:
     """One update of one resource, ready to run."""
 

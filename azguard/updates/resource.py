@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import Exists
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests import lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import AppliedKey, Lineage
@@ -24,7 +24,7 @@ from azguard.times import iso
 _CLOCKS_DIFFER = timedelta(minutes=15)
 
 
-@dataclass(frozen=True)
+@frozen
 class CurrentVersion:
     """One version of a resource. Content, ETag and lineage come from one response."""
 
@@ -186,7 +186,7 @@ class Change(NamedTuple):
         return cls(whole[: lineage.CHANGE_BYTES], text)
 
 
-@dataclass(frozen=True)
+@frozen
 class Applied:
     """An update that was applied."""
 

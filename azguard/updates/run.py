@@ -1,9 +1,9 @@
 """One update under way: its state so far, and the errors with which it can end."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, TransformFailed, Unavailable, UsageError
-from azguard.late import dataclass
 from azguard.requests import commits, trace
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage

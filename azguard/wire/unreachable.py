@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from azguard.accounts import endpoints
 from azguard.accounts.endpoints import EMULATOR_NAME, NamedProxy
+from azguard.frozen import frozen
 from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected, Stage
 
 _UNKNOWN_NAME = ("not known", "name resolution", "getaddrinfo", "No address associated", "label")
 
 
-@dataclass(frozen=True)
+@frozen
 class Explanation:
     """Why there was no answer, in one sentence, and the name of the cause with what its hint names."""
 

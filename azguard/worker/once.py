@@ -19,7 +19,7 @@ stopped in the middle has had a part of its effect.
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
@@ -29,6 +29,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.documents import json_text
 from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests import trace
@@ -61,7 +62,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._:-]")
 _LONGEST_CHARACTERS = 300
 
 
-@dataclass(frozen=True)
+@frozen
 class OnceClaim(Claimed):
     """A claim with the version of its row that is ours."""
 
@@ -78,7 +79,7 @@ class OnceClaim(Claimed):
 _STEPS = {OnceClaim: CLAIMED, DoneBefore: "done before", HeldByAnother: "held by another"}
 
 
-@dataclass(frozen=True)
+@frozen
 class OnceTable:
     """Claims in one table."""
 
@@ -323,7 +324,7 @@ def _taken_over(own: OnceClaim, found: Stored | None) -> Changed:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class KeyRule:
     """Where the key of a message stands: its id, or a value in its body, which a JMESPath expression finds."""
 

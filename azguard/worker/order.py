@@ -8,7 +8,6 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Protocol
@@ -16,6 +15,7 @@ from typing import Protocol
 from azguard import times
 from azguard.accounts.account import Target
 from azguard.errors import Exists, NotFound
+from azguard.frozen import frozen
 from azguard.processes.command_place import CommandEnd, CommandOrder
 from azguard.processes.signals import wait_readable
 from azguard.queues import messages
@@ -45,7 +45,7 @@ _DIGITS = 32
 _MANY = 4096
 
 
-@dataclass(frozen=True)
+@frozen
 class MessageReceipt:
     """The receipt of a message."""
 
@@ -54,7 +54,7 @@ class MessageReceipt:
     hidden_until: datetime | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Taken:
     """A message that was received, and its times on our own clock: that of this machine may be wrong."""
 

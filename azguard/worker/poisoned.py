@@ -9,7 +9,6 @@ put there has none.
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from azguard import columns, times
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind, parse
 from azguard.errors import AzguardError, Exists, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.queues import messages, queues
 from azguard.queues.message_format import MessagePeeked
@@ -40,7 +40,7 @@ _SECONDS = 10.0
 _PAUSE_SECONDS = 300.0
 
 
-@dataclass(frozen=True)
+@frozen
 class PoisonedMessage:
     """A message of a poison queue, and what is known of how it came there."""
 
@@ -70,7 +70,7 @@ class PoisonedMessage:
     decoded: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class PoisonList:
     """The messages that a look shows, and about how many there are."""
 

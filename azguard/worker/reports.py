@@ -14,7 +14,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +22,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.atomic_files import write_atomically
 from azguard.errors import AzguardError, UsageError
+from azguard.frozen import frozen
 from azguard.times import iso
 from azguard.worker.settings import Outcome
 
@@ -35,7 +35,7 @@ _PERIOD_SECONDS = 5.0
 _PREFIX = "azguard_queue"
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkCounts:
     """The counts at one moment."""
 
@@ -109,7 +109,7 @@ class Counts:
             )
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkSummary:
     """What a worker did: how many messages it received, and their outcomes."""
 
@@ -142,7 +142,7 @@ class WorkSummary:
     stopped_by: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkEnd:
     """How a worker ended."""
 

@@ -1,7 +1,7 @@
 """What a worker is to do; the outcome of a message by the exit status of its command; the protocol of claims."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Protocol
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, ConfigError, Forbidden, NotFound, Unauthenticated
+from azguard.frozen import frozen
 from azguard.queues.message_format import TEXT
 from azguard.requests.deadline import Deadline
 
@@ -27,7 +28,7 @@ RETRY_SECONDS = 30
 _LONGEST_RETRY_SECONDS = 3600
 
 
-@dataclass(frozen=True)
+@frozen
 class MessageFacts:
     """What is known of a message that was received."""
 
@@ -41,7 +42,7 @@ class MessageFacts:
     digest: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Claimed:
     """The key is ours until the claim expires. An implementation may keep more in a subclass of its own."""
 
@@ -50,7 +51,7 @@ class Claimed:
     is_first: bool = field(default=False, kw_only=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class DoneBefore:
     """The key was done: the message is to be deleted without running the command."""
 
@@ -59,7 +60,7 @@ class DoneBefore:
     differs_from: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldByAnother:
     """Another worker has the key, and its claim has not expired."""
 
@@ -106,7 +107,7 @@ class Claims(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class WorkSettings:
     """What a worker is to do."""
 
@@ -200,7 +201,7 @@ class Outcome(Enum):
     UNSETTLED = "unsettled"
 
 
-@dataclass(frozen=True)
+@frozen
 class MessageVerdict:
     """The outcome that a message is to have, and why."""
 
@@ -210,7 +211,7 @@ class MessageVerdict:
     stops: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class HandledMessage:
     """The outcome that a message had."""
 

@@ -9,7 +9,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from azguard.cli.help import layout
@@ -18,13 +17,14 @@ from azguard.cli.help.topics import TOPICS, TextBlock, render_page
 from azguard.cli.parsing.rows import ARGUMENTS, CONDITIONS, OPTIONS, TREES
 from azguard.cli.parsing.tree import Command, Group, TreeNode
 from azguard.cli.registry import ROOT
+from azguard.frozen import frozen
 
 # The groups that a command's help shows. ``azguard help options`` shows the others, once for all commands.
 _ORDER = (ARGUMENTS, OPTIONS, TREES, CONDITIONS)
 _EXAMPLES, _TOPICS = "Examples:", "Topics:"
 
 
-@dataclass(frozen=True)
+@frozen
 class HelpText:
     """The help of a command or a group, as its docstring has it."""
 

@@ -3,10 +3,11 @@
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
+
+from azguard.frozen import frozen
 
 #: Each topic, and what it is about. In the order of the list.
 TOPICS = {
@@ -58,7 +59,7 @@ def render(name: str, width: int) -> str:
     return f"{TOPICS[name]}\n\n{text}"
 
 
-@dataclass(frozen=True)
+@frozen
 class TextBlock:
     """A heading, a paragraph, the items of a list, a table, or code."""
 

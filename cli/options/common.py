@@ -36,7 +36,7 @@ from azguard.cli.options.types import (
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
 from azguard.cli.rules.engine import Rule, at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.deadline import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ VersionOf = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class WaitOptions:
     """How long a command waits that waits unless it is told not to."""
 
@@ -150,7 +150,7 @@ class WaitOptions:
         return 0.0 if self.no_wait else self.wait
 
 
-@dataclass(frozen=True)
+@frozen
 class OptionalWaitOptions:
     """How long a command waits that waits only if it is told to."""
 

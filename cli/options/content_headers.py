@@ -10,7 +10,7 @@ from azguard.cli.options.types import HEADER, MD5, SIZE, TEXT, ValueType, size, 
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 if TYPE_CHECKING:
     from azguard.files.entries import SmbProperties
@@ -51,7 +51,7 @@ NOTHING_TO_SET = "nothing to set"
 NAME_HEADER = "name a header: --content-type text/html"
 
 
-@dataclass(frozen=True)
+@frozen
 class HeaderOptions:
     """The content headers to set."""
 
@@ -78,7 +78,7 @@ class HeaderOptions:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class ContentOptions:
     """What is written: a file, stdin or a text."""
 
@@ -94,7 +94,7 @@ class ContentOptions:
         return streams.content(self.file, takes_folders=takes_folders, text=self.content)
 
 
-@dataclass(frozen=True)
+@frozen
 class PutContentOptions(HeaderOptions, ContentOptions):
     """What a put writes, and its content headers, as typed; in help the file is the first."""
 
@@ -121,7 +121,7 @@ class PutContentOptions(HeaderOptions, ContentOptions):
         return allowed or streams.keeps_content(self.file)
 
 
-@dataclass(frozen=True)
+@frozen
 class SmbPropertyOptions:
     """What SMB clients see."""
 
@@ -157,7 +157,7 @@ SOME_SMB_PROPERTY = any_of(SMB, NOTHING_TO_SET, "name a property: --attributes H
 _LARGEST = 2**63 - 1
 
 
-@dataclass(frozen=True)
+@frozen
 class SpanOptions:
     """Which bytes a get reads."""
 

@@ -10,7 +10,7 @@ from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import checked
 from azguard.errors import GaveUp, LockLost, UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 # Of the time after which a lock is lost, renewals and answers that are late need the rest.
 _PART_FOR_GRACE = 3
@@ -19,7 +19,7 @@ _PART_FOR_GRACE = 3
 #: Of commands that only wait: --timeout would look like the time of waiting.
 
 
-@dataclass(frozen=True)
+@frozen
 class GuardedRunOptions(common.WaitOptions):
     """What a command takes that runs another one under a lock."""
 

@@ -14,8 +14,8 @@ from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.leases.kinds import LONGEST, LONGEST_BREAK, SHORTEST, Action, operation_of
 from azguard.requests.deadline import Deadline
 from azguard.times import iso, span
@@ -78,7 +78,7 @@ def say_waiting(env: Environment, state: "LeaseState") -> None:
     env.out.info(f"waiting: {state.address} is {shown.describe(state)}")
 
 
-@dataclass(frozen=True)
+@frozen
 class BreakOptions:
     """The options of a break, as typed."""
 

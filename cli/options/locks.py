@@ -10,7 +10,7 @@ from azguard.cli.options import common, leases
 from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import excludes, only_for
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
@@ -22,7 +22,7 @@ from azguard.wire import listeners
 _HIGHEST_SEQUENCE = 2**63 - 1
 
 
-@dataclass(frozen=True)
+@frozen
 class LockOptions:
     """What lock run and lock hold say of the lock."""
 

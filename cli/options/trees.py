@@ -11,8 +11,8 @@ from azguard.cli.options.types import TEXT, ValueType, choice, whole
 from azguard.cli.parsing.rows import TREES, argument, flag, option
 from azguard.cli.rules.engine import Rule, checked, excludes, needs
 from azguard.errors import Changed, UsageError
+from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
-from azguard.late import dataclass
 from azguard.requests import pool
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _KeepDirectories = Annotated[
 Folder = Annotated[str | None, argument("DIR", "With --recursive: the folder to read into.", TEXT)]
 
 
-@dataclass(frozen=True)
+@frozen
 class TreeOptions:
     """What every command on a tree takes."""
 
@@ -108,7 +108,7 @@ class TreeOptions:
         trees.run(env, tree, self.jobs, sizes, is_preview=self.dry_run)
 
 
-@dataclass(frozen=True)
+@frozen
 class TreeCopyOptions(TreeOptions):
     """What a put and a get of a tree take besides."""
 
@@ -130,7 +130,7 @@ class TreeCopyOptions(TreeOptions):
     RULES: ClassVar[tuple[Rule, ...]] = (needs("--unchanged --mirror --dry-run", "--recursive"),)
 
 
-@dataclass(frozen=True)
+@frozen
 class TreePutOptions(TreeCopyOptions):
     """What a put of a tree takes besides."""
 
@@ -217,7 +217,7 @@ def _sets_properties(given: Any) -> bool:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class FileTreeDeleteOptions(TreeOptions):
     """What a delete of a tree takes besides."""
 
@@ -226,7 +226,7 @@ class FileTreeDeleteOptions(TreeOptions):
     RULES: ClassVar[tuple[Rule, ...]] = (needs("--keep-directories", "--recursive"),)
 
 
-@dataclass(frozen=True)
+@frozen
 class FileTreePutOptions(TreePutOptions):
     """What a put of a tree takes besides."""
 
@@ -235,7 +235,7 @@ class FileTreePutOptions(TreePutOptions):
     RULES: ClassVar[tuple[Rule, ...]] = (needs("--keep-directories", "--recursive"),)
 
 
-@dataclass(frozen=True)
+@frozen
 class TreeGetOptions(TreeCopyOptions):
     """What a get of a tree takes besides."""
 

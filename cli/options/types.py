@@ -13,10 +13,10 @@ from typing import Any
 from azguard.cache import scope
 from azguard.cli.input import values
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ValueType:
     """A type of values."""
 

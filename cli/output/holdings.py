@@ -16,7 +16,7 @@ from azguard.cli.output.results import CHUNK
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import Rule, excludes
 from azguard.errors import AzguardError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.times import say_count
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _WITHOUT_FILES = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class HoldingsView:
     """What to list, and how to show it."""
 

@@ -6,7 +6,7 @@ No id, ETag, address or number is cut or wrapped: what does not fit beside the o
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from azguard.cli.output import terminal
 from azguard.columns import Column, Unit
 from azguard.documents import controls
+from azguard.frozen import frozen
 from azguard.times import say_count, span
 
 # So many fields of a result that names no columns fit most terminals.
@@ -32,7 +33,7 @@ _KEYS_OF_AN_ENTITY = 2
 _FRACTION = re.compile(r"(?<=^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{1,6}(?=(Z|\+00:00)$)")
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """The columns of a result, and how their values are shown."""
 

@@ -12,7 +12,7 @@ from azguard.cli.output import json_form, terminal
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.errors import OutputFailed
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.wire import listeners
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ CHUNK = 1000
 _INDENT = 2
 
 
-@dataclass(frozen=True)
+@frozen
 class Output:
     """How this run answers: the format, the query, and who is looking."""
 

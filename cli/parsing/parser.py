@@ -30,7 +30,7 @@ from azguard.cli.parsing.rows import Row, list_typed
 from azguard.cli.parsing.tree import Command, Group, find_named
 from azguard.cli.rules import engine as rules
 from azguard.errors import AzguardError, UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 # How Typer tells words that no argument takes.
 _EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)", re.DOTALL)
@@ -120,7 +120,7 @@ def _show_help(ctx: Any, _param: Any, is_asked: bool) -> None:
         ctx.exit()
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadyCommand:
     """A command whose line was read and keeps its rules: it can be called."""
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from azguard.address import Kind
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """What must hold between options."""
 

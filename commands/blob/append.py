@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 from azguard.accounts.account import Target
@@ -18,6 +17,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, excludes
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import PATIENCE_SECONDS
 from azguard.wire import listeners
@@ -45,7 +45,7 @@ def _read_line(text: str, name: str) -> str:
 _LINE = ValueType("text", _read_line)
 
 
-@dataclass(frozen=True)
+@frozen
 class AppendOptions(ContentOptions):
     """The options of blob append."""
 

@@ -1,7 +1,6 @@
 """``azguard blob``: block."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
@@ -15,6 +14,7 @@ from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import any_of, checked, excludes
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST, BLOB_PUT_BLOCK, BLOB_PUT_BLOCK_LIST
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _read_block_id(text: str, name: str) -> str:
 BLOCK_ID = ValueType("base64", _read_block_id)
 
 
-@dataclass(frozen=True)
+@frozen
 class CommitOptions:
     """The options of blob block commit."""
 

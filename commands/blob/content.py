@@ -19,8 +19,8 @@ from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, excludes, needs
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.requests.results import Written
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 app = Group("The content of a blob: get, put, delete.")
 
 
-@dataclass(frozen=True)
+@frozen
 class BlobPutOptions(PutContentOptions):
     """The options of blob put."""
 
@@ -83,7 +83,7 @@ class BlobPutOptions(PutContentOptions):
         return snapshots.write_keeping(upload, write)
 
 
-@dataclass(frozen=True)
+@frozen
 class BlobGetOptions(SpanOptions):
     """What a get of one blob takes."""
 

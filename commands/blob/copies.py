@@ -1,6 +1,6 @@
 """``azguard blob``: copy, abort-copy, snapshot, restore, undelete."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
@@ -14,6 +14,7 @@ from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import one_of
+from azguard.frozen import frozen
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
 from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY, BLOB_SNAPSHOT, BLOB_UNDELETE
@@ -29,7 +30,7 @@ _Destination = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class CopyOptions:
     """The options of blob copy."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
@@ -19,6 +19,7 @@ from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, one_of
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.requests.results import WOULD_CLEAR
@@ -49,7 +50,7 @@ app.add("page", page_app)
 _LEAST_BYTES = 512
 
 
-@dataclass(frozen=True)
+@frozen
 class PagePutOptions(ContentOptions):
     """The options of blob page put."""
 

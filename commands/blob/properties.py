@@ -15,9 +15,9 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, any_of, checked, one_of
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
-from azguard.late import dataclass
 from azguard.wire.operations.blobs import (
     BLOB_GET_PROPERTIES,
     BLOB_GET_TAGS,
@@ -92,7 +92,7 @@ tags_app = parts.declare_part(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class PropertyOptions(HeaderOptions):
     """The content headers, and whether the others are cleared."""
 

@@ -16,7 +16,7 @@ from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
@@ -35,7 +35,7 @@ from azguard.wire.operations.tables import (
 app = Group("Entities of tables: insert, replace, merge, upsert, delete, transaction.")
 
 
-@dataclass(frozen=True)
+@frozen
 class TableLock:
     """The options of a write under the lock of its table, as typed."""
 
@@ -52,7 +52,7 @@ class TableLock:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class EntityOptions:
     """The options that insert, replace, merge, upsert and delete share, as typed."""
 

@@ -1,6 +1,6 @@
 """``azguard file``: get, put, range."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,7 @@ from azguard.cli.options.types import SIZE, TEXT, size
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, needs, one_of
+from azguard.frozen import frozen
 from azguard.requests.results import WOULD_CLEAR
 from azguard.resources import lifecycles
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
@@ -36,7 +37,7 @@ range_app = Group("Ranges of a file: put, clear, list.")
 app.add("range", range_app)
 
 
-@dataclass(frozen=True)
+@frozen
 class FilePutOptions(PutContentOptions):
     """The options of file put."""
 

@@ -1,6 +1,5 @@
 """``azguard file``: copy, abort-copy, rename."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
@@ -17,6 +16,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.files import files
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.resources import lifecycles
 from azguard.wire.operations.shares import FILE_ABORT_COPY, FILE_RENAME
@@ -32,7 +32,7 @@ _LAST = "@last"
 app = Group("Copies of a file, and its name: copy, abort-copy, rename.")
 
 
-@dataclass(frozen=True)
+@frozen
 class FileCopyOptions:
     """The options of file copy."""
 

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from azguard.address import Kind
@@ -17,6 +17,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, one_of
 from azguard.errors import Partial, UsageError
 from azguard.files.handles import BreakFileLock
+from azguard.frozen import frozen
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
 from azguard.processes import child
@@ -73,7 +74,7 @@ SmbPort = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class FileLockOptions:
     """The options of file lock run as typed."""
 

@@ -1,6 +1,6 @@
 """``azguard file``: show, exists, list, delete, prune, copy, abort-copy, rename, resize, set-properties, metadata."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import Annotated, ClassVar
 
@@ -25,6 +25,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, any_of, one_of
 from azguard.files import entries, files
+from azguard.frozen import frozen
 from azguard.wire.operations.shares import (
     FILE_DELETE,
     FILE_GET_PROPERTIES,
@@ -49,7 +50,7 @@ parts.declare_metadata(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class FilePropertyOptions(HeaderOptions):
     """The content headers, and what SMB clients see."""
 

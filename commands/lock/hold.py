@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, ClassVar
 
 from azguard.address import Kind
@@ -18,6 +18,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, only_for
 from azguard.errors import GaveUp, UsageError
+from azguard.frozen import frozen
 from azguard.locks import job_locks
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.environment import StepVariables
@@ -65,7 +66,7 @@ BUSY_STATUS = ValueType("integer", _read_busy_status, bounds=(1, 255))
 UNTIL = ValueType("time or duration", _read_until)
 
 
-@dataclass(frozen=True)
+@frozen
 class HoldOptions(common.WaitOptions):
     """The options of lock hold, as typed."""
 

@@ -17,7 +17,7 @@ from azguard.cli.options.locks import LockOptions
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.leases.owners import Owner
 from azguard.locks import run as core
 from azguard.locks.environment import is_under_lock
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 app = Group("Run a command under a lock: run.")
 
 
-@dataclass(frozen=True)
+@frozen
 class RunOptions:
     """The options of lock run."""
 

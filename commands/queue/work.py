@@ -5,7 +5,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -25,6 +25,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, needs
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.queues import message_format
 from azguard.worker.reports import WorkCounts
 from azguard.worker.settings import (
@@ -105,7 +106,7 @@ def describe(queue: str, counts: WorkCounts) -> str:
     return f"{queue}: {', '.join(shown)}; {counts.running} running; {rate:.1f}/s"
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkOptions:
     """The options of queue work, as typed."""
 
@@ -215,7 +216,7 @@ class WorkOptions:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Watched:
     """The settings of a worker whose messages stand above its counts, and what shows the counts."""
 

@@ -10,7 +10,7 @@ from azguard.cli.options.types import COUNT, DURATION, FENCE, INITIAL, TEXT, cho
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.rules.engine import Rule, any_of, checked, excludes, needs, only_for
 from azguard.errors import UsageError
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests import pool
 from azguard.updates.plan import RAW_OP
 
@@ -35,7 +35,7 @@ _EDITS = {
 _TYPED_EDITS = " ".join(_EDITS.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteOptions:
     """The options that safe-update and edit share."""
 
@@ -129,7 +129,7 @@ class WriteOptions:
         return self.guard == "ledger"
 
 
-@dataclass(frozen=True)
+@frozen
 class _EditOptions:
     """What is to change: a command, or built-in edits."""
 
@@ -184,7 +184,7 @@ class _EditOptions:
         return [typed for name, typed in _EDITS.items() if getattr(self, name)]
 
 
-@dataclass(frozen=True)
+@frozen
 class UpdateOptions(WriteOptions, _EditOptions):
     """The options of safe-update."""
 

@@ -15,7 +15,7 @@ from azguard.cli.rules.engine import Rule, checked, only_for
 from azguard.commands.safe_update import options, typed_edits
 from azguard.commands.safe_update.options import TypedEdit, UpdateOptions, WriteOptions
 from azguard.documents import formats
-from azguard.late import dataclass
+from azguard.frozen import frozen
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
 from azguard.updates.recording import LocalRecords, UpdateRequest
@@ -240,7 +240,7 @@ def _is_timed(env: Environment) -> bool:
     return "timeout" in env.order
 
 
-@dataclass(frozen=True)
+@frozen
 class EditorOptions(WriteOptions):
     """The options of edit."""
 

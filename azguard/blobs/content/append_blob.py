@@ -8,7 +8,7 @@ prove nothing by themselves: two writers may append equal lines.
 import random
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -26,6 +26,7 @@ from azguard.errors import (
     Forbidden,
     NotFound,
 )
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
 from azguard.requests.calls import write_timeouts
@@ -58,7 +59,7 @@ class Proof(StrEnum):
     LEASE = "lease"  # a lease of our own, under which no other writer could write
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class AppendDone(Written):
     """What an append wrote."""
 
@@ -78,7 +79,7 @@ class AppendDone(Written):
     found_etag: str | None = field(default=None, metadata=columns.UNPRINTED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Append:
     """One append that is not sent yet."""
 
@@ -137,7 +138,7 @@ class Append:
         return {**headers, **place}
 
 
-@dataclass(frozen=True)
+@frozen
 class End:
     """The end of an append blob, as it was found or made."""
 
@@ -309,7 +310,7 @@ def _is_held(target: Target, lease_id: str | None, patience: Deadline) -> bool:
     return lease_id is not None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobSealed(Written):
     """What sealing a blob did."""
 

@@ -6,7 +6,7 @@ does not name, those of other writers too.
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO, ClassVar
 
 from azguard import columns
@@ -16,6 +16,7 @@ from azguard.blobs.content import put_blob
 from azguard.blobs.content.put_blob import StagingPlace, stage_stream
 from azguard.blobs.content.upload import Settings, Upload, fetch_blocks
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
 from azguard.requests.deadline import Deadline
@@ -30,7 +31,7 @@ COMMITTED, UNCOMMITTED = "committed", "uncommitted"
 _MOST_BYTES = 64
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """One block of a blob."""
 
@@ -43,7 +44,7 @@ class Block:
     state: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlocksCommitted(ContentWritten):
     """What a commit of blocks wrote."""
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.blobs import refusals
 from azguard.errors import Changed, NotFound, Unavailable
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.late import dataclass
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
@@ -29,7 +29,7 @@ from azguard.wire.client import Limits
 from azguard.wire.operations.blobs import BLOB_GET
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobGot(Got):
     """What a get of a blob wrote to its output."""
 

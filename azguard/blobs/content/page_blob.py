@@ -1,7 +1,6 @@
 """A page blob: found, created, its ranges; and one write of pages as a value. A page is a range of 512 bytes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -9,6 +8,7 @@ from azguard.accounts.account import Target
 from azguard.blobs import refusals
 from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
@@ -30,7 +30,7 @@ PIECE_BYTES = 4 * 1024 * 1024
 MOST_BYTES = 8 * 1024**4
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class PagesWritten(Written):
     """What a write of pages did."""
 
@@ -46,7 +46,7 @@ class PagesWritten(Written):
     created: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class PageWrite:
     """One write of pages that is not sent yet."""
 

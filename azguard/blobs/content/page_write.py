@@ -18,6 +18,7 @@ from azguard.blobs.content.append_write import build_interrupted, mark_last
 from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, UsageError
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
 from azguard.leases import guard
@@ -37,7 +38,7 @@ Answer = Mapping[str, Any]
 _POLL_SECONDS = 0.1
 
 
-@dataclass(frozen=True)
+@frozen
 class _Pages:
     """Pages to write, or to clear if there is no content."""
 

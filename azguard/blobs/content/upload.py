@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 from azguard.accounts.account import Target
 from azguard.errors import NotFound
+from azguard.frozen import frozen
 from azguard.guards.requested import CREATE_ONLY
 from azguard.guards.resolve import Conditions, resolve
 from azguard.guards.versions import quote_etag
-from azguard.late import dataclass
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from azguard.requests.settle import Finding
 
 
-@dataclass(frozen=True)
+@frozen
 class Settings(ContentHeaders):
     """The properties of a blob that a put sets besides its content. ``content_md5`` is what the caller says it is."""
 
@@ -52,14 +52,14 @@ class Settings(ContentHeaders):
         return cls(mimetypes.guess_type(target.address.name)[0] or "application/octet-stream", metadata={})
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobPut(ContentPut):
     """What a put wrote."""
 
     version_id: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Upload:
     """One put that is not sent yet: what it writes to, under which conditions, as which op."""
 

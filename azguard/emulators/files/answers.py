@@ -4,11 +4,13 @@ Source: https://learn.microsoft.com/rest/api/storageservices/file-service-error-
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import formatdate
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
+
+from azguard.frozen import frozen
 
 # The message of each code, by the status.
 _MESSAGES: Mapping[int, Mapping[str, str]] = {
@@ -132,7 +134,7 @@ _LARGEST_PAGE = 5000
 _NO_XML = "\ufffe\uffff"
 
 
-@dataclass(frozen=True)
+@frozen
 class FileAnswer:
     """What is answered."""
 

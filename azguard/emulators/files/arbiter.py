@@ -8,7 +8,6 @@ import enum
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 
 from azguard.emulators.files import smb_client
 from azguard.emulators.files.answers import ServiceError
@@ -28,6 +27,7 @@ from azguard.emulators.files.smb_client import (
     SmbClient,
 )
 from azguard.emulators.files.store import Store
+from azguard.frozen import frozen
 
 #: The error code that an operation answers with, by what Samba said. Anything else does not keep it from being tried.
 _CODES = {
@@ -78,7 +78,7 @@ _READS = (Opens.LOOK, Opens.READ)
 _OF_DIRECTORIES = (Opens.DELETE, Opens.RENAME)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Target:
     share: ShareRecord
     node: Node

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from azguard.emulators.files import answers
 from azguard.emulators.files.leases import FREE, EmulatedLease
+from azguard.frozen import frozen
 
 DIRECTORY = "directory"
 FILE = "file"
@@ -144,7 +145,7 @@ class PendingCopy:
     is_stopped: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class OpenHandle:
     """A file or directory that an SMB client has open."""
 

@@ -7,9 +7,10 @@ https://learn.microsoft.com/rest/api/storageservices/lease-file
 import math
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from azguard.emulators.files.answers import ServiceError
+from azguard.frozen import frozen
 
 INFINITE = -1
 _SHORTEST, _LONGEST = 15, 60
@@ -17,7 +18,7 @@ _LOCKED = ("leased", "breaking")
 _FILE = "File"
 
 
-@dataclass(frozen=True)
+@frozen
 class EmulatedLease:
     """A lease, or what is left of it. All times are in seconds since 1970."""
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from urllib.request import HTTPRedirectHandler, build_opener
 from urllib.request import Request as UrlRequest
 
 from azguard.emulators.files.answers import ServiceError
+from azguard.frozen import frozen
 
 #: What goes wrong while a source is read.
 UNREADABLE = (URLError, OSError, HTTPException)
@@ -55,7 +55,7 @@ class _NoRedirection(HTTPRedirectHandler):
         return None
 
 
-@dataclass(frozen=True)
+@frozen
 class ForeignSource:
     """A source on another server, as its properties were when the copy began."""
 
@@ -124,7 +124,7 @@ def _open(
     return build_opener(_NoRedirection).open(asked, timeout=_ANSWER_SECONDS)
 
 
-@dataclass(frozen=True)
+@frozen
 class FileRequest:
     """One request; header and query names are in lower case."""
 

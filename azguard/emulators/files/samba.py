@@ -14,8 +14,9 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from azguard.frozen import frozen
 
 _WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.005
@@ -267,7 +268,7 @@ class PortTaken(Unserved):
     """The chosen port is taken."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Programs:
     """Where the programs of Samba are."""
 

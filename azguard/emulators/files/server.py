@@ -8,7 +8,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from azguard.emulators.files.request import FileRequest, ask_source, is_here, re
 from azguard.emulators.files.samba import Unserved
 from azguard.emulators.files.signatures import Needs
 from azguard.emulators.files.store import Store
+from azguard.frozen import frozen
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -309,7 +309,7 @@ def _encode(value: str) -> str:
     return value.encode().decode("latin-1") if not value.isascii() else value
 
 
-@dataclass(frozen=True)
+@frozen
 class Route:
     """An operation: what does it, and what a SAS must allow."""
 

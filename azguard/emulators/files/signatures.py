@@ -9,7 +9,6 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from urllib.parse import unquote
@@ -17,6 +16,7 @@ from xml.etree import ElementTree as ET
 
 from azguard.emulators.files.answers import ServiceError
 from azguard.emulators.files.request import FileRequest
+from azguard.frozen import frozen
 
 _SIGNED_HEADERS = (
     "content-encoding", "content-language", "content-length", "content-md5", "content-type", "date",
@@ -25,7 +25,7 @@ _SIGNED_HEADERS = (
 _SAS_RESPONSE = ("rscc", "rscd", "rsce", "rscl", "rsct")
 
 
-@dataclass(frozen=True)
+@frozen
 class Needs:
     """What a SAS must allow for an operation: one of each group of letters."""
 

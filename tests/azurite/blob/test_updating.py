@@ -4,7 +4,7 @@ import gzip
 import io
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +18,7 @@ from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.metadata_updates import BlobMetadata
 from azguard.blobs.updates import BlobContent
 from azguard.errors import AzguardError, BadRequest, NotFound
+from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
@@ -311,7 +312,7 @@ def test_metadata_of_the_same_meaning_is_unchanged(target: Target, client: BlobC
 # Lost answers
 
 
-@dataclass(frozen=True)
+@frozen
 class Losing(BlobContent):
     """The content of a blob whose writes are answered as the script says: after or without doing them."""
 
@@ -355,7 +356,7 @@ def test_a_lost_answer_is_settled_and_the_etag_is_ours(
 def test_a_foreign_change_of_headers_hides_which_version_was_ours(target: Target, client: BlobClient) -> None:
     client.upload_blob(b"1")
 
-    @dataclass(frozen=True)
+    @frozen
     class Touched(Losing):
         def read(self, deadline: Deadline) -> CurrentVersion:
             if OP in (client.get_blob_properties().metadata.get(KEY) or ""):

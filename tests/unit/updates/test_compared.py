@@ -1,7 +1,7 @@
 """Metadata of which the service compares no version: compared just before each write, which is sent once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from azguard.accounts.account import Target, emulator
 from azguard.address import parse
 from azguard.errors import TransformFailed, Unavailable
+from azguard.frozen import frozen
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -20,7 +21,7 @@ TARGET = Target(emulator(), parse("queue:jobs").address)
 OURS, THEIRS = "oursoursoursours", "theirstheirsthei"
 
 
-@dataclass(frozen=True)
+@frozen
 class Metadata(ComparedMetadata):
     """Metadata in memory; ``errors`` are raised by the next writes."""
 
