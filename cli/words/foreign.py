@@ -218,6 +218,7 @@ OPTIONS: Mapping[str, str] = {
     "--limit": "--num-results",
     "--last": "--num-results",
     "--count": "--max-messages|--num-messages",
+    "--range": "--offset SIZE --length SIZE",
     "--include-snapshots": "--include snapshots",
     "--top": "--num-results",
     "-f": "--version-of",
