@@ -59,6 +59,7 @@ def test_every_part_of_an_address_is_answered_with_the_whole_one(name: str) -> N
 def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     ours = OPTIONS[option].partition("|")[0].split()[0]
     nouns = (
+        "blob get",
         "blob put",
         "blob copy",
         "blob list",
