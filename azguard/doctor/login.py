@@ -69,7 +69,7 @@ def _describe_token(stage: CheckStage, now: datetime) -> CheckFinding:
 
 
 def _read_claims(token: str) -> dict[str, Any]:
-    """Return what a token says of itself; nothing where it is in no form that is known. It is not verified."""
+    """Return the claims of a token, unverified; empty if it is not a JWT."""
     parts = token.split(".")
     if len(parts) != _PARTS_OF_TOKEN:
         return {}

@@ -143,7 +143,7 @@ def check_process_control(environ: Mapping[str, str]) -> CheckFinding:
     try:
         ends = times.read_boot_clock() + _SECONDS
         guardian.start(_COMMAND, environ, ends=ends, grace=0.0, on_lost="kill")
-        time.sleep(_START_SECONDS)
+        time.sleep(_START_SECONDS)  # the command does not tell when its process has begun
         guardian.lost()
         left = guardian.wait(lambda message: None).left
     except AzguardError as error:

@@ -38,7 +38,7 @@ class TargetMaker(Protocol):
         """Make a resource."""
 
     def source(self, kind: Kind, how: str) -> Target:
-        """Return what copies of this kind are made from."""
+        """Return the source of copies of this kind."""
 
 
 Arguments = Callable[[TargetMaker, Target], Mapping[str, Any]]

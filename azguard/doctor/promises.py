@@ -171,7 +171,7 @@ def _send(
 
 
 def _look(trial: Trial, target: Target, stage: CheckStage) -> SeenState | None:
-    """Return what is there before and after a write; reads and messages are not looked at."""
+    """Return the state of the target, to be compared before and after a write; None for reads and messages."""
     if not trial.operation.writes or target.kind not in _LOOKED_AT:
         return None
     return _look_at(trial.operation, target, stage)

@@ -110,7 +110,7 @@ def _run(stage: CheckStage, of_machine: Sequence[Check], others: Sequence[Check]
 
 
 def _list_names(plan: DoctorPlan, account: Account) -> dict[str, str]:
-    """Return what may be left out of a report, each with what stands for it."""
+    """Return the names that a report leaves out, and the word in the place of each."""
     container = {plan.container: "CONTAINER"} if plan.container else {}
     hosts = {urlsplit(endpoint).netloc: "HOST" for endpoint in account.endpoints.values()}
     return {**hosts, **container, account.name: "ACCOUNT"}

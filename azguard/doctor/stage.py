@@ -148,7 +148,7 @@ class CheckStage:
         return "the time is over" if self.deadline.passed else None
 
     def find_target(self, service: str | None) -> Target:
-        """Return what messages about a service name."""
+        """Return the target that messages about a service name."""
         return self.rooms.get(service or "") or Target(self.account, Address(ROOMS[service or "blob"], ("",)))
 
     def locate(self, kind: Kind, *parts: str) -> Target:
@@ -196,7 +196,7 @@ class CheckStage:
         return target
 
     def source(self, kind: Kind, how: str) -> Target:
-        """Return what copies of this kind are made from; the first call makes it."""
+        """Return the source of copies of this kind; the first call makes it."""
         # What is appended can come from any blob.
         key = kind, how if how == "page" else ""
         if key not in self._sources:
@@ -229,7 +229,7 @@ class CheckStage:
         return old, new
 
     def look(self, target: Target, *, with_tags: bool = False) -> SeenState | None:
-        """Return what is there; None if nothing is.
+        """Return the state of the target; None if there is nothing.
 
         Raises:
             AzguardError: it does not tell.

@@ -183,7 +183,7 @@ LEASES = {
 
 
 def find_state(code: str) -> RefusalWords | None:
-    """Return what a code says of the state of a resource, or of a limit; None if it is not known."""
+    """Return the words for a code about a state or a limit of a resource; None if it is not known."""
     return _NOT_PROVISIONED if code.startswith(_PROVISIONED) else STATES.get(code)
 
 
