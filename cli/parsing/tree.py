@@ -207,7 +207,7 @@ root = Group(
 
 
 def find_named(words: list[str]) -> tuple[Command | Group, str, list[str]]:
-    """Return what the first words of a line name, with these words and the rest: Typer takes 5 ms to find it."""
+    """Return the command or group that a line names, the words of its name, and the rest. Typer takes 5 ms for this."""
     node: Command | Group = root
     path, rest = ROOT, words
     while isinstance(node, Group) and rest and not rest[0].startswith("-"):

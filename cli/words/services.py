@@ -44,7 +44,7 @@ HINTS: Mapping[str, Words] = {
     "blob_of_other_type": "see its type: azguard blob show {target} --query blob_type",
     "immutable": "see until when: az storage blob show; only the end of the policy or of the hold ends it",
     "key_of_the_writer": "azguard gives no such key: az storage blob download --encryption-key reads it",
-    "made_through_data_lake": "put it whole: azguard blob put {target}, without --append, blocks or pages",
+    "made_through_data_lake": "put it whole: azguard blob put {target} -f FILE",
     "no_such_copy": "see the copy: azguard {noun} show {target} --query copy",
     "no_such_tier": "see its tier: azguard blob show {target} --query tier; Hot, Cool and Cold are for block blobs",
     "not_in_archive": "see its tier: azguard blob show {target} --query tier",

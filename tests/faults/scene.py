@@ -137,7 +137,7 @@ class Scene:
 
     @property
     def log(self) -> list[ProxiedAnswer]:
-        """Return what the emulator answered."""
+        """Return the answers of the emulator."""
         assert self.running is not None
         return self.running.log
 

@@ -77,7 +77,7 @@ def _is_played(row: Row, column: Column) -> bool:
 
 
 def _choose(cells: Sequence[Cell]) -> list[Cell]:
-    """Return what is played by default: all of the first row of a group, each lost answer, and a fifth of the rest."""
+    """Return the cells of a default run: the first row of each group, each lost answer, and a fifth of the rest."""
     always = [cell for cell in cells if cell.row in _FIRST_OF_GROUP or (cell.column is Column.DROP and cell.is_alone)]
     others = [cell for cell in cells if cell not in always]
     return [*always, *thorough.share(others, 0)]

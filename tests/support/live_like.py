@@ -146,7 +146,7 @@ def cache_reads(service: LiveLike, asked: Asked, forward: Forward) -> Reply:
 
 
 def ignore_lease(service: LiveLike, asked: Asked, forward: Forward) -> Reply:
-    """Take a write of metadata from whoever writes, whatever lease there is."""
+    """Accept a write of metadata under any lease."""
     reply = forward(asked)
     place = asked.url.partition("?")[0]
     if "x-ms-lease-id" in reply.headers and "comp=lease" in asked.url:

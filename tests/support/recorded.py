@@ -66,7 +66,7 @@ def read(service: str) -> tuple[Recorded, ...]:
 
 
 def group(service: str) -> Mapping[str, list[Recorded]]:
-    """Return what one service answered, by the names of the recordings."""
+    """Return the answers of one service, by the names of the recordings."""
     found: dict[str, list[Recorded]] = {}
     for each in read(service):
         found.setdefault(each.recording, []).append(each)

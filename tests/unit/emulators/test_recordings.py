@@ -120,7 +120,7 @@ def test_the_emulator_answers_as_the_service_did(recording: str, files: FilesEmu
 
 
 def _describe(name: str, got: Mapping[str, object], expected: Mapping[str, object]) -> object:
-    """Return what the emulator answered; where it may answer something else, that it did."""
+    """Return the value of a header; of one that may differ, the recorded value if the emulator has any."""
     return expected[name] if name in OTHER and name in got else got.get(name)
 
 
