@@ -111,7 +111,7 @@ def show(value: Any, layout: Layout, *, color: bool) -> None:
 
 def render(value: Any, layout: Layout, *, color: bool) -> list[str]:
     """Return the lines of a panel, or of a table, as wide as the terminal."""
-    width = terminal.width(sys.stdout)
+    width = _width()
     if isinstance(value, dict):
         lines = _panel(list(_rows(value, layout, layout.is_verbatim)), width)
     elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
@@ -125,8 +125,13 @@ def render(value: Any, layout: Layout, *, color: bool) -> list[str]:
 
 def show_chunks(chunks: Iterator[list[dict[str, Any]]], layout: Layout, *, color: bool) -> None:
     """Print a table of many rows, chunk by chunk."""
-    for line in _list(chunks, layout, terminal.width(sys.stdout)):
+    for line in _list(chunks, layout, _width()):
         sys.stdout.write(f"{_paint(line, color=color)}\n")
+
+
+def _width() -> int:
+    # A pipe or a file has no width: there no column is left out, and no line is folded.
+    return terminal.width(sys.stdout, elsewhere=sys.maxsize)
 
 
 def _paint(line: Line, *, color: bool) -> str:
@@ -165,7 +170,7 @@ def _stack(row: dict[str, Any], keys: list[str], layout: Layout, width: int) -> 
 
 def find_left_out(rows: list[dict[str, Any]], first: list[dict[str, Any]], layout: Layout) -> set[str]:
     """Return the fields of some rows that this terminal does not show, in a table whose columns the first rows say."""
-    return set(_said(rows, layout)) - set(fitting(first, layout, terminal.width(sys.stdout)))
+    return set(_said(rows, layout)) - set(fitting(first, layout, _width()))
 
 
 def fitting(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[str]:

@@ -78,15 +78,15 @@ def spell(text: str, stream: TextIO) -> str:
     return text.replace("\u2026", "...") if is_ascii(stream) else text
 
 
-def width(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
-    """Return how many columns a stream has: what ``COLUMNS`` says, else its terminal, else 80."""
+def width(stream: TextIO, environ: Mapping[str, str] = os.environ, *, elsewhere: int = _DEFAULT_WIDTH) -> int:
+    """Return how many columns a stream has: the number in ``COLUMNS``, else its terminal's, else ``elsewhere``."""
     said = environ.get("COLUMNS", "")
     if said.isdecimal() and int(said):
         return int(said)
     try:
-        return os.get_terminal_size(stream.fileno()).columns or _DEFAULT_WIDTH
+        return os.get_terminal_size(stream.fileno()).columns or elsewhere
     except (OSError, ValueError):
-        return _DEFAULT_WIDTH
+        return elsewhere
 
 
 def printable(text: str) -> str:

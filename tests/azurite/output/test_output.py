@@ -1,5 +1,6 @@
 """Results: one shape in five formats on stdout, and nothing else there."""
 
+import io
 import json
 import os
 import pty
@@ -444,9 +445,18 @@ def test_the_ids_of_what_is_kept_are_shown_whole_and_a_time_to_the_second(
     moment = "2026-11-21T10:00:00.1234500Z"
     ids = dict.fromkeys(fields, moment)
     rows = [{**each, **ids, "last_modified": "2026-11-21T10:00:01.123456Z"} for each in ROWS]
-    monkeypatch.setattr("azguard.cli.output.rendering.terminal.width", lambda _: width)
+    monkeypatch.setenv("COLUMNS", str(width))
     text = "\n".join(line for shown in (rows, rows[0]) for line in rendering.render(shown, BLOBS, color=False))
     assert (text.count(moment), ":01.1" in text) == (3 * len(ids), False), text
+
+
+def test_a_pipe_gets_all_columns_and_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    rows = [{**each, "name": f"{'long/' * 40}{each['name']}"} for each in ROWS]
+    lines = rendering.render(rows, BLOBS, color=False)
+    assert [line.split()[0] for line in lines if "long/" in line] == [each["name"] for each in rows]
+    assert "etag" in lines[1]
 
 
 def test_a_lease_is_shown_where_there_is_one() -> None:
