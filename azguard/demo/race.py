@@ -24,6 +24,7 @@ from azguard.errors import AzguardError
 from azguard.frozen import frozen
 from azguard.processes import signals
 from azguard.processes.signals import hold_back_interruptions
+from azguard.wire import sdk
 
 # The longest wait for output, so that the display shows the time go by.
 _TICK_SECONDS = 0.1
@@ -177,9 +178,10 @@ def run(
     several times a second, and with the result of each strategy.
 
     Raises:
-        ConfigError: there is no Node.js.
+        ConfigError: there is no Node.js, or no SDK.
         Unavailable: Azurite could not be installed or started.
     """
+    sdk.check_installed()
     with (
         signals.hold_temporary_folder("azguard-demo-") as folder,
         _start_writers(plan.writers, Path(folder), environ) as running,

@@ -5,8 +5,23 @@ It is here because no module outside the wire imports a client of the SDK.
 
 from typing import TYPE_CHECKING
 
+from azguard.errors import ConfigError
+
 if TYPE_CHECKING:
     from azure.storage.blob import ContainerClient
+
+
+def check_installed() -> None:
+    """Refuse where only azguard itself was installed: it needs no client of the SDK.
+
+    Raises:
+        ConfigError: the client is not there.
+    """
+    try:
+        import azure.storage.blob  # noqa: F401
+    except ImportError as error:
+        message = "the SDK's client, which the demo compares azguard with, is missing"
+        raise ConfigError(message, reason="sdk_missing") from error
 
 
 def open_container(endpoint: str, name: str, key: str, retry_wait_seconds: float) -> "ContainerClient":

@@ -116,6 +116,7 @@ HINTS: Mapping[str, Words] = {
     "interpreter_missing": "correct the script's first line, or install that interpreter",
     "lock_file_not_writable": "set AZGUARD_CACHE_DIR",
     "node_missing": f"install Node.js 20 or later with npm; or let pip bring one (206 MB), {_EMULATOR}",
+    "sdk_missing": f"let pip bring it, {_EMULATOR}",
     "npm_distrusts_registry": (
         "your network has certificates of its own; name their file to Node.js, then run this again, such as: "
         "export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt"

@@ -3,6 +3,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from azguard.demo.race import CountVerdict
 from azguard.demo.worker import IncrementOutcome, Strategy
 from azguard.emulators.azurite_process import Azurite
 from tests.support.cases import cases
+from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World, until
 from tests.support.faultproxy import proxy
 from tests.support.faultproxy.proxy import Fault, Request
@@ -186,3 +188,16 @@ def test_a_share_of_one_in_ten_loses_about_one_in_ten() -> None:
     decide = proxy.losing(race.LOST_SHARE, random.Random(1))
     lost = sum(decide(Request("GET", "/", {})) is Fault.DROP for _ in range(10_000))
     assert 900 < lost < 1100
+
+
+def test_without_the_sdk_the_extra_is_named_before_anything_starts(
+    offline: CliWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "azure.storage.blob", None)
+    ran = offline.call("demo", env={"PATH": "/nowhere"})
+    assert (ran.code, ran.err) == (
+        78,
+        "error: the SDK's client, which the demo compares azguard with, is missing\n"
+        "hint: let pip bring it, in the clone of azguard: pipx install --force '.[emulator]', or pip install "
+        "'.[emulator]'\n",
+    )
