@@ -15,7 +15,7 @@ from azguard.cli.rules.engine import checked
 from azguard.errors import Forbidden, Partial, UsageError
 
 if TYPE_CHECKING:
-    from azguard.doctor.checks import Diagnosis
+    from azguard.doctor.run import Diagnosis
 
 _SECONDS, _FULL_SECONDS = 60.0, 900.0
 _GUARDED_ALONE = (
@@ -125,14 +125,12 @@ def _locate(env: Environment, text: str) -> Target:
 
 def _show(env: Environment, found: "Diagnosis") -> int:
     """Show what was found, as a table or whole; return the exit status."""
-    from azguard.doctor.checks import CheckVerdict
-
     is_table = env.out.format in ("table", "tsv") and not env.out.query
     status = env.out.answer(found.checks if is_table else found, Partial.exit_code if found.differs else 0)
     if is_table:
         # The table shows the beginning of it.
         for each in found.checks:
-            if each.verdict != CheckVerdict.HOLDS:
+            if each.verdict != "holds":
                 env.out.info(f"{each.verdict}: {each.check}: {each.detail}")
     env.out.info(f"{found.holds} hold, {found.differs} differ, {found.not_possible} are not possible here")
     return status

@@ -14,7 +14,7 @@ from pathlib import Path
 from azguard import __version__, times
 from azguard.accounts import endpoints
 from azguard.accounts.account import Account
-from azguard.doctor.checks import Check, CheckFinding, differs, holds, not_possible
+from azguard.doctor.stage import Check, CheckFinding, differs, holds, not_possible
 from azguard.errors import AzguardError
 from azguard.folders import Folders, make_private
 from azguard.processes import identity, locked_file, tree

@@ -1,18 +1,23 @@
 """All checks in their order: what is planned, what it costs, and the diagnosis."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
+from azguard import __version__, columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
-from azguard.doctor import account_kind, answers, login, machine, promises, rights, settling, writers
-from azguard.doctor.checks import Check, CheckOutcome, Diagnosis, run_each, summarize
-from azguard.doctor.stage import CheckStage
-from azguard.errors import NotFound
+from azguard.doctor import account as account_checks
+from azguard.doctor import machine, promises, settling
+from azguard.doctor.stage import Check, CheckFinding, CheckStage, CheckVerdict, not_possible
+from azguard.errors import AzguardError, NotFound
 from azguard.frozen import frozen
 from azguard.processes.signals import hold_back_interruptions
+from azguard.requests.service_errors import translate
+from azguard.wire.failures import NoAnswer, Refusal, Unreadable
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 from azguard.wire.operations.tables import TABLE_ENTITY_QUERY
 
@@ -21,6 +26,10 @@ if TYPE_CHECKING:
     from azguard.folders import Folders
     from azguard.requests.deadline import Deadline
 
+#: Grows where something is taken away or means something else; what is new is added without that.
+FORMAT_VERSION = 1
+# Of what is made for the checks, the part of a name that is random says nothing.
+_OWN_NAME = re.compile(r"azguard-?doctor-?[0-9a-f]{12}")
 # To make the room of a service, and to delete it.
 _OF_A_ROOM = 2
 
@@ -41,20 +50,45 @@ class DoctorPlan:
     tells_names: bool = False
 
 
+@frozen
+class CheckOutcome:
+    """One check and what it found."""
+
+    COLUMNS: ClassVar = (columns.CHECK, columns.VERDICT, columns.DETAIL)
+
+    part: str
+    check: str
+    service: str | None
+    verdict: str
+    detail: str
+
+
+@frozen(kw_only=True)
+class Diagnosis:
+    """All checks, and what they found."""
+
+    format_version: int
+    azguard_version: str
+    #: None where names are not to be told.
+    account: str | None
+    #: How many requests were sent.
+    requests: int
+    holds: int
+    differs: int
+    not_possible: int
+    checks: Sequence[CheckOutcome]
+
+
 def list_checks(plan: DoctorPlan, account: Account, folders: "Folders", environ: Mapping[str, str]) -> list[Check]:
     """Return the checks in their order."""
-    services = plan.services
-    return [
+    checks = [
         *machine.list_checks(account, folders, environ),
-        *login.list_checks(),
-        *answers.list_checks(services),
-        *account_kind.list_checks(services),
-        *promises.list_checks(services, is_full=plan.is_full),
-        *settling.list_checks(services, is_full=plan.is_full),
-        *rights.list_checks(services),
-        *(writers.list_checks(plan.writers) if plan.writers is not None else ()),
-        *answers.list_last_checks(services),
+        *account_checks.list_first_checks(plan.services),
+        *promises.list_checks(is_full=plan.is_full),
+        *settling.list_checks(is_full=plan.is_full),
+        *account_checks.list_last_checks(plan.services, plan.writers),
     ]
+    return [check for check in checks if check.service in (None, *plan.services)]
 
 
 def count_requests(plan: DoctorPlan, checks: Sequence[Check]) -> int:
@@ -82,10 +116,28 @@ def diagnose(
     stage.names |= _list_names(plan, account)
     _require_named(plan, stage)
     with _removing(stage):
-        of_machine = [check for check in checks if check.service is None and check.part == machine.PART]
-        results = watch(_run(stage, of_machine, [check for check in checks if check not in of_machine]))
-    hide = None if plan.tells_names else stage.hide_names
-    return summarize(results, account=account.name, requests=stage.tap.requests, hide=hide), stage
+        results = watch(_run_each(checks, stage))
+    if not plan.tells_names:
+        results = [replace(each, detail=stage.hide_names(each.detail)) for each in results]
+    counts = {verdict: sum(each.verdict == verdict for each in results) for verdict in CheckVerdict}
+    diagnosis = Diagnosis(
+        format_version=FORMAT_VERSION,
+        azguard_version=__version__,
+        account=account.name if plan.tells_names else None,
+        requests=stage.tap.requests,
+        holds=counts[CheckVerdict.HOLDS],
+        differs=counts[CheckVerdict.DIFFERS],
+        not_possible=counts[CheckVerdict.NOT_POSSIBLE],
+        checks=results,
+    )
+    return diagnosis, stage
+
+
+def _list_names(plan: DoctorPlan, account: Account) -> dict[str, str]:
+    """Return the names that a report leaves out, and the word in the place of each."""
+    container = {plan.container: "CONTAINER"} if plan.container else {}
+    hosts = {urlsplit(endpoint).netloc: "HOST" for endpoint in account.endpoints.values()}
+    return {**hosts, **container, account.name: "ACCOUNT"}
 
 
 def _require_named(plan: DoctorPlan, stage: CheckStage) -> None:
@@ -103,19 +155,6 @@ def _require_named(plan: DoctorPlan, stage: CheckStage) -> None:
             raise found.error
 
 
-def _run(stage: CheckStage, of_machine: Sequence[Check], others: Sequence[Check]) -> Iterator[CheckOutcome]:
-    yield from run_each(of_machine, stage)
-    stage.open_rooms()
-    yield from run_each(others, stage)
-
-
-def _list_names(plan: DoctorPlan, account: Account) -> dict[str, str]:
-    """Return the names that a report leaves out, and the word in the place of each."""
-    container = {plan.container: "CONTAINER"} if plan.container else {}
-    hosts = {urlsplit(endpoint).netloc: "HOST" for endpoint in account.endpoints.values()}
-    return {**hosts, **container, account.name: "ACCOUNT"}
-
-
 @contextmanager
 def _removing(stage: CheckStage) -> Iterator[None]:
     try:
@@ -123,3 +162,30 @@ def _removing(stage: CheckStage) -> Iterator[None]:
     finally:
         with hold_back_interruptions():
             stage.remove_all()
+
+
+def _run_each(checks: Sequence[Check], stage: CheckStage) -> Iterator[CheckOutcome]:
+    """Run the checks: those of the machine, then the others in rooms that are made for them."""
+    of_machine = [check for check in checks if check.part == machine.PART]
+    yield from (_run(check, stage) for check in of_machine)
+    stage.open_rooms()
+    yield from (_run(check, stage) for check in checks if check not in of_machine)
+
+
+def _run(check: Check, stage: CheckStage) -> CheckOutcome:
+    found = _find(check, stage)
+    detail = _OWN_NAME.sub("azguard-doctor-…", found.detail)
+    return CheckOutcome(check.part, check.name, check.service, found.verdict.value, detail)
+
+
+def _find(check: Check, stage: CheckStage) -> CheckFinding:
+    missing = stage.find_obstacle(check.service)
+    if missing is not None:
+        return not_possible(missing)
+    try:
+        return check.run(stage)
+    except AzguardError as error:
+        return not_possible(error.message)
+    # A check judges the answers to what it tries; these are answers to its preparations.
+    except (NoAnswer, Refusal, Unreadable) as error:
+        return not_possible(translate(error, stage.find_target(check.service)).message)

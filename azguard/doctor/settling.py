@@ -16,9 +16,8 @@ from azguard.blobs.content import append_write, put_blob
 from azguard.blobs.content.append_blob import Append
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.updates import BlobContent
-from azguard.doctor.checks import Check, CheckFinding, differs, holds
 from azguard.doctor.plays import CONTENT, LEASE_SECONDS
-from azguard.doctor.stage import CheckStage
+from azguard.doctor.stage import Check, CheckFinding, CheckStage, differs, holds
 from azguard.doctor.tap import Damage
 from azguard.errors import AzguardError, OutcomeUnknown
 from azguard.files.updates import FileContent
@@ -41,7 +40,6 @@ from azguard.wire.catalogue import ALL
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_DELETE, BLOB_PUT_BLOCK_BLOB
 from azguard.wire.operations.tables import TABLE_ENTITY_UPDATE
 
-PART = "lost answers"
 # What azguard does when an answer is lost takes a second or two.
 _SECONDS = 8.0
 _BOTH = (Damage.LOST, Damage.DOUBLED)
@@ -72,14 +70,13 @@ class SettlingWrite(NamedTuple):
     requests: int = 5
 
 
-def list_checks(services: tuple[str, ...], *, is_full: bool) -> Iterator[Check]:
+def list_checks(*, is_full: bool) -> Iterator[Check]:
     """Yield a check for each way and each damage."""
     for way in _WRITES:
-        service = _find_service(way.operation)
-        for damage in way.damages:
-            if service in services and (is_full or way.is_basic):
-                name, requests = f"{way.name}: {damage}", way.requests + (damage is Damage.DOUBLED)
-                yield Check(PART, name, partial(try_one, way, damage), service, requests)
+        for damage in way.damages if is_full or way.is_basic else ():
+            requests = way.requests + (damage is Damage.DOUBLED)
+            run = partial(try_one, way, damage)
+            yield Check("lost answers", f"{way.name}: {damage}", run, _find_service(way.operation), requests)
 
 
 def _find_service(operation: str) -> str:

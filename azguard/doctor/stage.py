@@ -5,10 +5,11 @@ All names begin with ``azguard-doctor-`` and end at random. ``remove_all`` takes
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -44,6 +45,51 @@ _UNKNOWN_CODES = {
     "FeatureNotYetSupportedForHierarchicalNamespaceAccounts", "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts",
     "BlobTagsNotSupportedForAccountType", "BlobTierNotSupported", "AccessTierNotSupportedForBlobType",
 }  # fmt: skip
+
+
+class CheckVerdict(StrEnum):
+    """What a check found."""
+
+    HOLDS = "holds"
+    DIFFERS = "differs"
+    NOT_POSSIBLE = "not possible here"
+
+
+class CheckFinding(NamedTuple):
+    """A verdict, with what came, or why it is not possible here."""
+
+    verdict: CheckVerdict
+    detail: str = ""
+
+
+def holds(detail: str = "") -> CheckFinding:
+    """Return that it is as azguard promises, and what is known beside that."""
+    return CheckFinding(CheckVerdict.HOLDS, detail)
+
+
+def differs(detail: str) -> CheckFinding:
+    """Return that it is not as azguard promises, and what came instead."""
+    return CheckFinding(CheckVerdict.DIFFERS, detail)
+
+
+def not_possible(why: str) -> CheckFinding:
+    """Return that it cannot be tried here, and why."""
+    return CheckFinding(CheckVerdict.NOT_POSSIBLE, why)
+
+
+class Check(NamedTuple):
+    """One check: a row of the table."""
+
+    #: The part of the table: machine, login, account, promises, lost answers, rights, writers.
+    part: str
+    #: What is checked, in a few words.
+    name: str
+    #: Tries it.
+    run: "Callable[[CheckStage], CheckFinding]"
+    #: The service that it asks: blob, table, queue or file; None for the machine.
+    service: str | None = None
+    #: About how many requests it takes.
+    requests: int = 0
 
 
 class Reaction(NamedTuple):

@@ -13,8 +13,8 @@ import pytest
 from azguard.accounts.account import Account, Auth, from_connection_string
 from azguard.address import Kind, parse
 from azguard.doctor import machine, run
-from azguard.doctor.checks import Diagnosis, holds
-from azguard.doctor.run import DoctorPlan
+from azguard.doctor.run import Diagnosis, DoctorPlan
+from azguard.doctor.stage import holds
 from azguard.files.guarding import Guarding
 from azguard.folders import Folders
 from azguard.requests.deadline import Deadline

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from azguard.doctor import machine
-from azguard.doctor.checks import CheckFinding, CheckVerdict, differs, holds, not_possible
+from azguard.doctor.stage import CheckFinding, CheckVerdict, differs, holds, not_possible
 from azguard.processes import identity, locked_file, tree
 from tests.support.cases import cases
 

@@ -1,9 +1,8 @@
 """The doctor's judgement of what azguard says about a damaged request."""
 
 from azguard.doctor import settling
-from azguard.doctor.checks import CheckVerdict
 from azguard.doctor.settling import Act, SettlingWrite
-from azguard.doctor.stage import CheckStage
+from azguard.doctor.stage import CheckStage, CheckVerdict
 from azguard.doctor.tap import Damage, Tap
 from azguard.errors import AzguardError, OutcomeUnknown, Unavailable
 from azguard.wire.client import Limits
