@@ -29,9 +29,12 @@ from azguard.times import find_http_date, iso, span
 from azguard.wire import identity, xml
 from azguard.wire.answers import Answer
 from azguard.wire.catalogue import ALL
-from azguard.wire.operations.accounts import ACCOUNT_GET_BLOB_SERVICE, ACCOUNT_GET_INFORMATION
 from azguard.wire.operations.blobs import BLOB_GET, BLOB_GET_PROPERTIES, BLOB_PUT_BLOCK_BLOB
-from azguard.wire.operations.containers import CONTAINER_GET_PROPERTIES
+from azguard.wire.operations.containers import (
+    ACCOUNT_GET_BLOB_SERVICE,
+    ACCOUNT_GET_INFORMATION,
+    CONTAINER_GET_PROPERTIES,
+)
 from azguard.wire.operations.shares import SHARE_GET_PROPERTIES
 from azguard.wire.rows import Operation, Write
 

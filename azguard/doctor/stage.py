@@ -347,7 +347,7 @@ class CheckStage:
     def _remove(self, target: Target) -> None:
         noun = "entity" if target.kind is Kind.ENTITY else target.kind.noun
         operation = tables.TABLE_ENTITY_DELETE if noun == "entity" else ALL[f"{noun}.delete"]
-        sends = operation.http.sends if operation.http is not None else ()
+        sends = operation.http.sends
         given: dict[str, Any] = {"delete_snapshots": "include"} if "delete_snapshots" in sends else {}
         given |= {"if_match": "*"} if "if_match" in sends else {}
         if self.send(operation, target, **given).code == "LeaseIdMissing":

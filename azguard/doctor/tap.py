@@ -108,7 +108,7 @@ def _is_done(reply: Reply) -> bool:
 
 def _is_of(operation: Operation, method: str, url: str, headers: Mapping[str, str]) -> bool:
     http = operation.http
-    if http is None or method != http.method:
+    if method != http.method:
         return False
     query = url.partition("?")[2].split("&")
     asked = [f"{name}={value}" for name, value in http.query]

@@ -259,8 +259,7 @@ class Answer(Mapping[str, Any]):
         #: Their names in any case.
         self.headers = headers
         self.content = content
-        returned = frozenset() if operation.http is None else operation.http.returns
-        self._fields = {name: _read_field(name, headers) for name in returned}
+        self._fields = {name: _read_field(name, headers) for name in operation.http.returns}
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -307,11 +306,10 @@ def build_headers(operation: Operation, given: Mapping[str, Any]) -> tuple[dict[
     Raises:
         TypeError: the row of the operation does not send it.
     """
-    http = operation.http
     headers: dict[str, str] = {}
     query: list[tuple[str, str]] = []
     for name, value in given.items():
-        if http is None or name not in http.sends:
+        if name not in operation.http.sends:
             raise TypeError(f"{operation.name} sends no {name}")
         if value is None:
             continue

@@ -14,7 +14,7 @@ from azguard.wire.answers import Answer, build_headers
 from azguard.wire.client import Limits
 from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
-from azguard.wire.rows import Http, Operation
+from azguard.wire.rows import Operation
 
 #: The version of each service that is spoken.
 API_VERSIONS = {"blob": "2026-10-06", "file": "2026-10-06", "queue": "2026-10-06", "table": "2019-02-02"}
@@ -56,8 +56,6 @@ def call(
         Unreadable: it succeeded, and nothing can be made of the answer.
     """
     http = operation.http
-    if http is None:
-        raise TypeError(f"{operation.name} has no form of its own")
     sent, query = build_headers(operation, given)
     url = build_url(target, operation, query)
     every = {**_speak_of_files(target, operation), **dict(http.headers), **sent, **(headers or {})}
@@ -82,7 +80,7 @@ def locate(endpoint: str, address: Address) -> str:
 
 def build_url(target: Target, operation: Operation, query: list[tuple[str, str]]) -> str:
     """Return the URL of a request without what proves the caller's identity."""
-    address, http = target.address, operation.http or Http("")
+    address, http = target.address, operation.http
     asked = [*http.query, *query]
     if http.path is not None:
         url = f"{target.endpoint}/{http.path.format(name=quote(address.container, safe='$'))}"

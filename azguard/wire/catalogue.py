@@ -1,9 +1,7 @@
 """All operations by their names; and why one of them does not honour a condition.
 
 No command stands for these: ``blob.put_append_blob``, ``blob.put_page_blob``, ``file.create``, ``file.copy``;
-``container.get_metadata``, ``blob.get_metadata``, ``share.get_metadata``, ``directory.get_metadata``,
-``file.get_metadata``, ``container.list``, ``queue.list``, ``share.list``, ``directory.list``. Some of them are steps of
-a command: ``metadata get`` reads the properties.
+``container.list``, ``queue.list``, ``share.list``, ``directory.list``. Some of them are steps of a command.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +16,7 @@ ALL: Mapping[str, Operation] = MappingProxyType(
         row.name: row
         for service in (blobs, containers, tables, queues, shares)
         for row in vars(service).values()
-        if isinstance(row, Operation)
+        if isinstance(row, Operation) and row.noun != "account"
     }
 )
 

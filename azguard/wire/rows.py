@@ -126,8 +126,8 @@ class Operation(NamedTuple):
     remark: str = ""
     #: What it reads or writes.
     part: Part = Part.WHOLE
-    #: None where azguard never sends it.
-    http: Http | None = None
+    #: How it is sent.
+    http: Http = Http("")
 
     @property
     def noun(self) -> str:
@@ -142,7 +142,7 @@ class Operation(NamedTuple):
     @property
     def deletes(self) -> bool:
         """Return whether the resource is gone afterwards, so that nothing there tells who did it."""
-        return self.http is not None and self.http.method == "DELETE"
+        return self.http.method == "DELETE"
 
     @property
     def guarded(self) -> bool:
@@ -255,6 +255,9 @@ def speaks(
 VERSION = "etag last_modified version_id"
 #: The headers of a request whose body is XML.
 XML = (("Content-Type", "application/xml"),)
+#: What several services speak alike: the list of what an account has of a kind, and the end of a copy.
+LIST = speaks("GET", "list", path="", sends="prefix include marker maxresults")
+ABORT_COPY = speaks("PUT", "copy", headers=(("x-ms-copy-action", "abort"),), sends="copyid", ok=(204,))
 
 
 def _speak_lease(action: str, sends: str = "", returns: str = "", status: int = 200) -> Http:

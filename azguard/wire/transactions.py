@@ -15,7 +15,7 @@ from azguard.wire.client import Limits
 from azguard.wire.connections import Headers
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal, Unreadable
 from azguard.wire.operations.tables import TABLE_BATCH
-from azguard.wire.rows import Http, Operation
+from azguard.wire.rows import Operation
 
 _REFUSED = 400
 
@@ -56,7 +56,7 @@ def send(table: Target, parts: Sequence[TransactionPart], timeouts: Limits) -> l
 
 
 def _build(boundary: str, number: int, part: TransactionPart) -> bytes:
-    http = part.operation.http or Http("")
+    http = part.operation.http
     given = {} if part.if_match is None else {"if_match": part.if_match}
     sent, query = build_headers(part.operation, given)
     headers = {**SERVICE_HEADERS["table"], **dict(http.headers), **sent}

@@ -149,13 +149,10 @@ SCENARIOS = (
 #: Those that the emulator can play.
 PLAYED = [each for each in SCENARIOS if not each.elsewhere]
 
-_IN_PROPERTIES = "the SDK has no method for it: metadata get reads the properties, which hold them"
 _EMPTY = "--create makes an empty one where none is, and takes no condition of its own for that"
 # Operations that no command is made of.
 NO_COMMAND: Mapping[str, str] = MappingProxyType(
     {
-        "blob.get_metadata": _IN_PROPERTIES,
-        "container.get_metadata": _IN_PROPERTIES,
         "blob.put_append_blob": _EMPTY,
         "blob.put_page_blob": _EMPTY,
     }

@@ -1,6 +1,9 @@
 """Operations on blobs."""
 
+from functools import partial
+
 from azguard.wire.rows import (
+    ABORT_COPY,
     ACQUIRE,
     APPEND,
     BREAK,
@@ -28,8 +31,6 @@ from azguard.wire.rows import (
     speaks,
 )
 
-# Blobs. Only Get Blob and Get Blob Properties are documented to combine conditions; the rule of writes is
-# kept for other reads.
 _SETTINGS = "content_type content_encoding content_language content_disposition cache_control content_md5"
 _PROPERTIES = (
     f"{VERSION} content_settings lease copy size metadata blob_type creation_time is_current_version access_tier "
@@ -40,6 +41,12 @@ _APPENDED = "etag last_modified append_offset append_blob_committed_block_count"
 _PAGES = "etag last_modified page_blob_sequence_number"
 _UPDATES = ("x-ms-page-write", "update")
 _OCTETS = ("Content-Type", "application/octet-stream")
+# What most of them have in common. Some honour other conditions.
+_reads = partial(reads, honours=FULL, lease=Lease.OPTIONAL)
+_puts = partial(puts, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH)
+_changes = partial(changes, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH)
+_appends = partial(appends, lease=Lease.REQUIRED, guard=Guard.IF_MATCH)
+_leases = partial(free, page="lease-blob", honours=FULL, lease=Lease.SUBJECT, guard=Guard.IF_MATCH)
 
 
 def _put_blob(blob_type: str, sends: str, *headers: tuple[str, str]) -> Http:
@@ -52,26 +59,16 @@ def _put_blob(blob_type: str, sends: str, *headers: tuple[str, str]) -> Http:
     )
 
 
-BLOB_PUT_BLOCK_BLOB = puts(
-    "blob.put_block_blob",
-    "put-blob",
-    FULL,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
-    fences=True,
-    http=_put_blob("BlockBlob", "access_tier tags", _OCTETS),
+BLOB_PUT_BLOCK_BLOB = _puts(
+    "blob.put_block_blob", "put-blob", fences=True, http=_put_blob("BlockBlob", "access_tier tags", _OCTETS)
 )
-BLOB_PUT_APPEND_BLOB = puts(
-    "blob.put_append_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, http=_put_blob("AppendBlob", "")
-)
-BLOB_PUT_PAGE_BLOB = puts(
-    "blob.put_page_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, http=_put_blob("PageBlob", "size")
-)
-BLOB_GET = reads(
+BLOB_PUT_APPEND_BLOB = _puts("blob.put_append_blob", "put-blob", http=_put_blob("AppendBlob", ""))
+BLOB_PUT_PAGE_BLOB = _puts("blob.put_page_blob", "put-blob", http=_put_blob("PageBlob", "size"))
+# Only Get Blob and Get Blob Properties are documented to combine conditions; the rule of writes is kept for other
+# reads.
+BLOB_GET = _reads(
     "blob.get",
     "get-blob",
-    FULL,
-    Lease.OPTIONAL,
     combines=True,
     http=speaks(
         "GET",
@@ -80,29 +77,15 @@ BLOB_GET = reads(
         ok=(200, 206),
     ),
 )
-BLOB_GET_PROPERTIES = reads(
-    "blob.get_properties",
-    "get-blob-properties",
-    FULL,
-    Lease.OPTIONAL,
-    combines=True,
-    http=speaks("HEAD", returns=_PROPERTIES),
+BLOB_GET_PROPERTIES = _reads(
+    "blob.get_properties", "get-blob-properties", combines=True, http=speaks("HEAD", returns=_PROPERTIES)
 )
-BLOB_SET_PROPERTIES = changes(
-    "blob.set_properties",
-    "set-blob-properties",
-    FULL,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
-    http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION),
+BLOB_SET_PROPERTIES = _changes(
+    "blob.set_properties", "set-blob-properties", http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION)
 )
-BLOB_GET_METADATA = reads("blob.get_metadata", "get-blob-metadata", FULL, Lease.OPTIONAL)
-BLOB_SET_METADATA = changes(
+BLOB_SET_METADATA = _changes(
     "blob.set_metadata",
     "set-blob-metadata",
-    FULL,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
     part=Part.METADATA,
     http=speaks("PUT", "metadata", sends="metadata", returns=VERSION),
 )
@@ -118,7 +101,7 @@ BLOB_SET_TIER = changes(
 )
 # The x-ms-blob-if-* headers (service version 2026-02-06) are known from the specification only, the emulator
 # ignores them, and tags move no ETag: they could not stop a second writer of tags. The lease does.
-BLOB_GET_TAGS = reads("blob.get_tags", "get-blob-tags", TAGS, Lease.OPTIONAL, http=speaks("GET", "tags"))
+BLOB_GET_TAGS = _reads("blob.get_tags", "get-blob-tags", honours=TAGS, http=speaks("GET", "tags"))
 BLOB_SET_TAGS = changes(
     "blob.set_tags",
     "set-blob-tags",
@@ -129,11 +112,11 @@ BLOB_SET_TAGS = changes(
     part=Part.TAGS,
     http=speaks("PUT", "tags", headers=XML, ok=(204,)),
 )
-BLOB_LEASE_ACQUIRE = free("blob.lease_acquire", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=ACQUIRE)
-BLOB_LEASE_RENEW = free("blob.lease_renew", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=RENEW)
-BLOB_LEASE_CHANGE = free("blob.lease_change", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=CHANGE)
-BLOB_LEASE_RELEASE = free("blob.lease_release", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=RELEASE)
-BLOB_LEASE_BREAK = free("blob.lease_break", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=BREAK)
+BLOB_LEASE_ACQUIRE = _leases("blob.lease_acquire", http=ACQUIRE)
+BLOB_LEASE_RENEW = _leases("blob.lease_renew", http=RENEW)
+BLOB_LEASE_CHANGE = _leases("blob.lease_change", http=CHANGE)
+BLOB_LEASE_RELEASE = _leases("blob.lease_release", http=RELEASE)
+BLOB_LEASE_BREAK = _leases("blob.lease_break", http=BREAK)
 # The documentation calls it a read; recordings of the service answer 412, not 304: a write.
 BLOB_SNAPSHOT = free(
     "blob.snapshot",
@@ -144,12 +127,10 @@ BLOB_SNAPSHOT = free(
     http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {VERSION}", ok=(201,)),
 )
 # x-ms-source-lease-id has not been supported since 2012, whatever the SDK sends.
-BLOB_COPY = puts(
+BLOB_COPY = _puts(
     "blob.copy",
     "copy-blob",
-    FULL | SOURCE_FULL,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
+    honours=FULL | SOURCE_FULL,
     fences=True,
     http=speaks(
         "PUT", sends="copy_source access_tier metadata tags", returns=f"{VERSION} copy_id copy_status", ok=(202,)
@@ -160,17 +141,11 @@ BLOB_ABORT_COPY = free(
     "abort-copy-blob",
     lease=Lease.REQUIRED,
     remark="the copy id names the one copy it may stop",
-    http=speaks("PUT", "copy", headers=(("x-ms-copy-action", "abort"),), sends="copyid", ok=(204,)),
+    http=ABORT_COPY,
 )
 # Its x-ms-access-tier-if-* conditions have no flag: they watch the tier, not the content.
-BLOB_DELETE = changes(
-    "blob.delete",
-    "delete-blob",
-    FULL,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
-    fences=True,
-    http=speaks("DELETE", sends="delete_snapshots", ok=(202,)),
+BLOB_DELETE = _changes(
+    "blob.delete", "delete-blob", fences=True, http=speaks("DELETE", sends="delete_snapshots", ok=(202,))
 )
 BLOB_UNDELETE = free("blob.undelete", "undelete-blob", http=speaks("PUT", "undelete"))
 BLOB_PUT_BLOCK = free(
@@ -180,83 +155,60 @@ BLOB_PUT_BLOCK = free(
     remark="Put Block List evaluates them",
     http=speaks("PUT", "block", headers=(_OCTETS,), sends="block_id", ok=(201,)),
 )
-BLOB_PUT_BLOCK_LIST = puts(
+BLOB_PUT_BLOCK_LIST = _puts(
     "blob.put_block_list",
     "put-block-list",
-    FULL,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
     fences=True,
     http=speaks(
-        "PUT",
-        "blocklist",
-        headers=XML,
-        sends=f"{_SETTINGS} access_tier metadata tags",
-        returns=VERSION,
-        ok=(201,),
+        "PUT", "blocklist", headers=XML, sends=f"{_SETTINGS} access_tier metadata tags", returns=VERSION, ok=(201,)
     ),
 )
-BLOB_GET_BLOCK_LIST = reads(
+BLOB_GET_BLOCK_LIST = _reads(
     "blob.get_block_list",
     "get-block-list",
-    TAGS,
-    Lease.OPTIONAL,
+    honours=TAGS,
     http=speaks("GET", "blocklist", sends="blocklisttype", returns="etag"),
 )
 # An append overwrites nothing, but where it lands matters to a writer who has read: guarded by that version. Where
 # nothing was read, the end at which it begins is its guard.
-BLOB_APPEND_BLOCK = appends(
+BLOB_APPEND_BLOCK = _appends(
     "blob.append_block",
     "append-block",
     FULL | APPEND,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
     http=speaks("PUT", "appendblock", headers=(_OCTETS,), returns=_APPENDED, ok=(201,)),
 )
-BLOB_APPEND_BLOCK_FROM_URL = appends(
+BLOB_APPEND_BLOCK_FROM_URL = _appends(
     "blob.append_block_from_url",
     "append-block-from-url",
     FULL | APPEND | SOURCE,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
     http=speaks("PUT", "appendblock", sends="copy_source source_range", returns=_APPENDED, ok=(201,)),
 )
-BLOB_SEAL_APPEND_BLOB = changes(
+BLOB_SEAL_APPEND_BLOB = _changes(
     "blob.seal_append_blob",
     "append-blob-seal",
-    STANDARD | POSITION,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
+    honours=STANDARD | POSITION,
     http=speaks("PUT", "seal", returns="etag last_modified"),
 )
-BLOB_PUT_PAGE = changes(
+BLOB_PUT_PAGE = _changes(
     "blob.put_page",
     "put-page",
-    FULL | SEQUENCE,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
+    honours=FULL | SEQUENCE,
     http=speaks("PUT", "page", headers=(_UPDATES, _OCTETS), sends="range", returns=_PAGES, ok=(201,)),
 )
-BLOB_CLEAR_PAGE = changes(
+BLOB_CLEAR_PAGE = _changes(
     "blob.clear_page",
     "put-page",
-    FULL | SEQUENCE,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
+    honours=FULL | SEQUENCE,
     http=speaks("PUT", "page", headers=(("x-ms-page-write", "clear"),), sends="range", returns=_PAGES, ok=(201,)),
 )
-BLOB_PUT_PAGE_FROM_URL = changes(
+BLOB_PUT_PAGE_FROM_URL = _changes(
     "blob.put_page_from_url",
     "put-page-from-url",
-    FULL | SEQUENCE | SOURCE,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
+    honours=FULL | SEQUENCE | SOURCE,
     http=speaks("PUT", "page", headers=(_UPDATES,), sends="range copy_source source_range", returns=_PAGES, ok=(201,)),
 )
-BLOB_GET_PAGE_RANGES = reads(
+BLOB_GET_PAGE_RANGES = _reads(
     "blob.get_page_ranges",
     "get-page-ranges",
-    FULL,
-    Lease.OPTIONAL,
     http=speaks("GET", "pagelist", sends="range prevsnapshot marker"),
 )

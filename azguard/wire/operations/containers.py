@@ -1,4 +1,4 @@
-"""Operations on containers."""
+"""Operations on containers, and on the account as a whole, which have no conditions."""
 
 from azguard.wire.rows import (
     ACQUIRE,
@@ -6,6 +6,7 @@ from azguard.wire.rows import (
     CHANGE,
     CHANGED_SINCE,
     DATES,
+    LIST,
     RELEASE,
     RENEW,
     VERSION,
@@ -26,9 +27,7 @@ CONTAINER_CREATE = creates(
     "create-container",
     http=speaks("PUT", sends="metadata public_access", returns=VERSION, ok=(201,)),
 )
-CONTAINER_LIST = reads(
-    "container.list", "list-containers2", http=speaks("GET", "list", path="", sends="prefix include marker maxresults")
-)
+CONTAINER_LIST = reads("container.list", "list-containers2", http=LIST)
 CONTAINER_GET_PROPERTIES = reads(
     "container.get_properties",
     "get-container-properties",
@@ -37,7 +36,6 @@ CONTAINER_GET_PROPERTIES = reads(
         "GET", returns="etag last_modified metadata lease public_access has_immutability_policy has_legal_hold"
     ),
 )
-CONTAINER_GET_METADATA = reads("container.get_metadata", "get-container-metadata", lease=Lease.OPTIONAL)
 # A leased container takes metadata and ACLs from anyone, so a lease cannot keep --etag for these two; and
 # --if-unmodified-since on the ACL sees whole seconds only.
 CONTAINER_SET_METADATA = changes(
@@ -89,4 +87,15 @@ CONTAINER_LIST_BLOBS = reads(
         query=(("restype", "container"),),
         sends="prefix delimiter marker maxresults include",
     ),
+)
+
+ACCOUNT_GET_INFORMATION = reads(
+    "account.get_information",
+    "get-account-information",
+    http=speaks("GET", "properties", path="", query=(("restype", "account"),)),
+)
+ACCOUNT_GET_BLOB_SERVICE = reads(
+    "account.get_blob_service",
+    "get-blob-service-properties",
+    http=speaks("GET", "properties", path="", query=(("restype", "service"),)),
 )

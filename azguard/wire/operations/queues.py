@@ -1,6 +1,6 @@
 """Operations on queues and messages."""
 
-from azguard.wire.rows import XML, Guard, Part, changes, creates, free, reads, speaks
+from azguard.wire.rows import LIST, XML, Guard, Part, changes, creates, free, reads, speaks
 
 _RECEIPT = "the pop receipt takes their place"
 _MESSAGES = "{name}/messages"
@@ -9,9 +9,7 @@ _MESSAGES = "{name}/messages"
 # A queue with the same metadata answers 204: only a copy of the same request has them, so its outcome is in doubt.
 QUEUE_CREATE = creates("queue.create", "create-queue4", http=speaks("PUT", sends="metadata", ok=(201,)))
 QUEUE_DELETE = changes("queue.delete", "delete-queue3", http=speaks("DELETE", ok=(204,)))
-QUEUE_LIST = reads(
-    "queue.list", "list-queues1", http=speaks("GET", "list", path="", sends="prefix include marker maxresults")
-)
+QUEUE_LIST = reads("queue.list", "list-queues1", http=LIST)
 QUEUE_GET_METADATA = reads(
     "queue.get_metadata",
     "get-queue-metadata",

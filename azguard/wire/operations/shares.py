@@ -3,9 +3,11 @@
 from functools import partial
 
 from azguard.wire.rows import (
+    ABORT_COPY,
     ACQUIRE,
     BREAK,
     CHANGE,
+    LIST,
     RELEASE,
     RENEW,
     XML,
@@ -45,9 +47,7 @@ SHARE_CREATE = creates(
     "create-share",
     http=speaks("PUT", sends="metadata quota access_tier", returns=_VERSION, ok=(201,)),
 )
-SHARE_LIST = reads(
-    "share.list", "list-shares", http=speaks("GET", "list", path="", sends="prefix include marker maxresults")
-)
+SHARE_LIST = reads("share.list", "list-shares", http=LIST)
 SHARE_DELETE = _changes_held("share.delete", "delete-share", http=speaks("DELETE", sends="delete_snapshots", ok=(202,)))
 SHARE_GET_PROPERTIES = reads(
     "share.get_properties",
@@ -60,7 +60,6 @@ SHARE_SET_PROPERTIES = _changes_held(
     "set-share-properties",
     http=speaks("PUT", "properties", sends="quota", returns=_VERSION),
 )
-SHARE_GET_METADATA = reads("share.get_metadata", "get-share-metadata", lease=Lease.OPTIONAL)
 SHARE_SET_METADATA = _changes_held("share.set_metadata", "set-share-metadata", part=Part.METADATA, http=_SET_METADATA)
 SHARE_GET_ACL = reads(
     "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns=_VERSION)
@@ -106,7 +105,6 @@ DIRECTORY_SET_PROPERTIES = changes(
     guard=Guard.COMPARE,
     http=speaks("PUT", "properties", sends=_SMB_SETTINGS, returns=_VERSION),
 )
-DIRECTORY_GET_METADATA = reads("directory.get_metadata", "get-directory-metadata")
 DIRECTORY_SET_METADATA = changes(
     "directory.set_metadata", "set-directory-metadata", guard=Guard.COMPARE, part=Part.METADATA, http=_SET_METADATA
 )
@@ -151,7 +149,6 @@ FILE_SET_PROPERTIES = _changes_held(
     "set-file-properties",
     http=speaks("PUT", "properties", sends=f"size permission {_CONTENT} {_SMB_SETTINGS}", returns=_VERSION),
 )
-FILE_GET_METADATA = reads("file.get_metadata", "get-file-metadata", lease=Lease.OPTIONAL)
 FILE_SET_METADATA = _changes_held("file.set_metadata", "set-file-metadata", part=Part.METADATA, http=_SET_METADATA)
 # The CRC-64 conditions of Put Range From URL compare the source's range, not a version, and have no flag.
 FILE_PUT_RANGE = _changes_held(
@@ -180,7 +177,7 @@ FILE_ABORT_COPY = free(
     "file.abort_copy",
     "abort-copy-file",
     lease=Lease.REQUIRED,
-    http=speaks("PUT", "copy", headers=(("x-ms-copy-action", "abort"),), sends="copyid", ok=(204,)),
+    http=ABORT_COPY,
 )
 FILE_LEASE_ACQUIRE = free("file.lease_acquire", "lease-file", lease=Lease.SUBJECT, http=ACQUIRE)
 FILE_LEASE_CHANGE = free("file.lease_change", "lease-file", lease=Lease.SUBJECT, http=CHANGE)

@@ -10,14 +10,14 @@ from itertools import count
 
 import pytest
 
-from tests.support.evidence import EVIDENCE, ROWS
+from tests.support.evidence import EVERY, EVIDENCE
 from tests.support.files_emulator import FilesEmulator, Reply
 
 A = "11111111-1111-4111-8111-111111111111"
 B = "22222222-2222-4222-8222-222222222222"
 C = "33333333-3333-4333-8333-333333333333"
-_WALKED = sorted(name for name in ROWS if name.startswith(("share.", "directory.", "file.")))
-_WITH_LEASE = [name for name in _WALKED if not ROWS[name]["lease"]["use"].startswith(("no lease", "see lease"))]
+_WALKED = sorted(name for name in EVERY if name.startswith(("share.", "directory.", "file.")))
+_WITH_LEASE = [name for name in _WALKED if not EVERY[name]["lease"]["use"].startswith(("no lease", "see lease"))]
 _CONDITIONS = {"If-Match": '"0x0"', "If-None-Match": "*", "If-Unmodified-Since": "Wed, 01 Jan 2020 00:00:00 GMT"}
 
 
@@ -238,7 +238,7 @@ def test_every_row_of_the_evidence_has_a_request() -> None:
 
 @pytest.mark.parametrize("name", _WALKED)
 def test_the_version_is_told_and_moves_as_the_evidence_says(share: Share, name: str) -> None:
-    row = ROWS[name]
+    row = EVERY[name]
     if ".lease_" in name and not name.endswith("acquire"):
         share.ask(_lease(_subject(name), "acquire", proposed=A))
     before = share.ask(_look(name)).headers["etag"]
@@ -260,13 +260,13 @@ def test_no_condition_of_http_is_honoured(share: Share, name: str) -> None:
     asked = _REQUESTS[name]
     done = share.ask(Asked(asked.method, asked.path, {**asked.headers, **_CONDITIONS}, asked.body))
 
-    listed = [each for each in ROWS[name]["service_conditions"]["value"] if not each.startswith("x-ms-source-")]
+    listed = [each for each in EVERY[name]["service_conditions"]["value"] if not each.startswith("x-ms-source-")]
     assert (listed, done.said) == ([], _REFUSED.get(name, (done.status, None)))
 
 
 @pytest.mark.parametrize("name", _WITH_LEASE)
 def test_a_lease_keeps_off_what_the_evidence_says(share: Share, name: str) -> None:
-    said, free = ROWS[name]["lease"], _say(*_REFUSED.get(name, (200, None)))
+    said, free = EVERY[name]["lease"], _say(*_REFUSED.get(name, (200, None)))
     subject = _subject(name)
     never = share.ask(_with_id(name, A))
     share.ask(_lease(subject, "acquire", proposed=A))
@@ -299,7 +299,7 @@ def test_what_takes_no_lease_is_done_beside_one(share: Share, name: str) -> None
 
 
 def test_every_refusal_of_the_evidence_is_met_here_or_elsewhere() -> None:
-    told = {(name, case) for name in _WALKED for case in ROWS[name]["errors_on_failed_condition"]["value"]}
+    told = {(name, case) for name in _WALKED for case in EVERY[name]["errors_on_failed_condition"]["value"]}
     assert (told, _REFUSALS.keys() & _ELSEWHERE.keys()) == (_REFUSALS.keys() | _ELSEWHERE.keys(), set())
 
 
@@ -309,7 +309,7 @@ def test_a_refusal_is_the_one_of_the_evidence(share: Share, name: str, case: str
     for each in before:
         assert share.ask(each).status < 300
     status, code = re.match(
-        r"(\d{3}) \(?(?:code )?(\w+)", ROWS[name]["errors_on_failed_condition"]["value"][case]
+        r"(\d{3}) \(?(?:code )?(\w+)", EVERY[name]["errors_on_failed_condition"]["value"][case]
     ).groups()  # type: ignore[union-attr]  # it matches
 
     assert share.ask(asked).said == (int(status), code)

@@ -200,8 +200,7 @@ def file() -> Any:
 
 #: An operation on a place, with what is sent; and the SDK's call.
 CASES: list[Case] = [
-    *(case for target in (BLOB, SHARE, FILE) for case in list_lease_cases(target)),
-    *(case for case in list_lease_cases(CONTAINER) if case[0].http),
+    *(case for target in (BLOB, SHARE, FILE, CONTAINER) for case in list_lease_cases(target)),
     (
         tables.TABLE_CREATE,
         TABLE,
