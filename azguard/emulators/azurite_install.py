@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK, check_own, make_private
 from azguard.frozen import frozen
-from azguard.processes import locked_file
+from azguard.processes import identity, locked_file
 from azguard.processes.signals import hold_back_interruptions
 
 if TYPE_CHECKING:
@@ -217,12 +218,17 @@ def check_system(system: str = os.name) -> None:
     """Refuse a system on which the emulator is not started.
 
     Raises:
-        ConfigError: it is Windows.
+        ConfigError: it is Windows, or a Linux that does not show its processes.
     """
     if system == "nt":
         raise ConfigError(
             "azguard starts the emulator on Linux and macOS only",
             reason="emulator_on_windows",
+        )
+    if sys.platform == "linux" and not identity.HAS_PROC:
+        raise ConfigError(
+            "azguard cannot start the emulator: /proc does not show the processes of this machine or container",
+            reason="emulator_without_proc",
         )
 
 

@@ -110,6 +110,7 @@ HINTS: Mapping[str, Words] = {
     "emulator_not_running": "start it: azguard emulator start",
     "emulator_of_another": "is it another user's? Set AZGUARD_CACHE_DIR to a folder of your own",
     "emulator_on_windows": "start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
+    "emulator_without_proc": "mount it: mount -t proc proc /proc",
     "emulator_slow": "allow more time: --wait 3m",
     "filter_not_run": "does a script lack its first line, such as #!/bin/sh?",
     "filter_not_executable": "make it executable: chmod +x {program}; or name its interpreter first",

@@ -7,7 +7,6 @@ variables the next line finds again.
 import fcntl
 import io
 import os
-import pty
 import re
 import shlex
 import struct
@@ -23,6 +22,7 @@ from unittest.mock import patch
 
 from tests.support import forked
 from tests.support.cli_world import command, here
+from tests.support.terminals import open_terminal
 
 _COLUMNS, _LINES = 80, 40
 _SECONDS = 60
@@ -120,7 +120,7 @@ def plain_words(line: str) -> Words | None:
 @contextmanager
 def _terminal() -> Iterator[tuple[int, list[str]]]:
     """Yield a terminal to write to, and a list that holds what it showed once the block has ended."""
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, _COLUMNS, 0, 0))
     pieces: list[bytes] = []
     shown: list[str] = []

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import pty
 import shlex
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 from tests.support.cli_world import CliWorld, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import Locks, worker
+from tests.support.terminals import open_terminal
 
 CTRL_C, CTRL_Z = "\x03", "\x1a"
 _SECONDS = 40.0
@@ -28,7 +28,7 @@ class Shell:
     """A shell with job control; by default bash."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str], words: Sequence[str] = _BASH) -> None:
-        self._ours, theirs = pty.openpty()
+        self._ours, theirs = open_terminal()
 
         def own_terminal() -> None:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -85,7 +85,7 @@ def shell(folder: Path, environ: Mapping[str, str], words: Sequence[str] = _BASH
 
 def answer(cli: CliWorld, typed: str, *words: str) -> tuple[int, str]:
     """Run a command line that asks on a terminal, answer, and return its exit status and what it said."""
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal()
     running = cli.begin_fork(*words, stdin=theirs, stderr=theirs)
     os.close(theirs)
     said = b""

@@ -172,3 +172,10 @@ def test_another_version_on_path_is_not_used(world: World) -> None:
     command = azurite_install.ensure(world.folder, environ, lambda text: None)
     home = world.folder / "azurite-3.35.0" / "node_modules" / "azurite"
     assert command == (str(world.bin / "node"), str(home / "dist" / "src" / "azurite.js"))
+
+
+def test_without_proc_nothing_is_installed(cli: CliWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("azguard.processes.identity.HAS_PROC", False)
+    for words in (("demo",), ("emulator", "start"), ("emulator", "run", "--", "true")):
+        ran = cli.call(*words)
+        assert (ran.code, ran.out, "hint: mount it: mount -t proc proc /proc" in ran.err) == (78, "", True)

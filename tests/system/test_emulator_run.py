@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-import pty
 import shutil
 import signal
 import socket
@@ -20,6 +19,7 @@ from tests.support import emulator_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World, until
+from tests.support.terminals import fork_on_terminal
 
 
 def _refused(port: int) -> bool:
@@ -95,7 +95,7 @@ def test_run_passes_signals_on_waits_for_the_command_and_exits_as_it_was_killed(
 
 def test_ctrl_c_in_a_terminal_reaches_the_command_once(world: World) -> None:
     script = "trap 'echo got; got=1' INT; echo ready; until [ $got ]; do sleep 0.05; done; sleep 0.3; echo end"
-    pid, terminal = pty.fork()
+    pid, terminal = fork_on_terminal()
     if pid == 0:
         os.chdir(world.root)
         os.execve(sys.executable, world.command("emulator", "run", "--", "sh", "-c", script), world.environ)

@@ -20,6 +20,7 @@ from azguard.processes import filter_command, identity, tree
 from azguard.processes.filter_command import FilterTree
 from tests.support.emulator_world import until
 from tests.support.places import REPOSITORY
+from tests.support.terminals import open_terminal
 
 PYTHON = sys.executable
 
@@ -349,7 +350,7 @@ SCRIPT = textwrap.dedent(
     ids=["dies", "has left the group", "tidies up", "ignores it"],
 )  # fmt: skip
 def test_ctrl_c_on_a_terminal_ends_everything(trap: str, said: list[str]) -> None:
-    keyboard, terminal = os.openpty()
+    keyboard, terminal = open_terminal()
     with subprocess.Popen(
         [PYTHON, "-c", SCRIPT, f"sleep 63 & {trap} echo $$ $! >&2; wait; wait; sleep 64", "0.5"],
         stdin=terminal,

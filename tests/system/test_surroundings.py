@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.places import REPOSITORY
+from tests.support.terminals import open_terminal
 
 # Sheds what it inherited, and says what a program that it starts finds.
 PROBE = """
@@ -31,7 +31,7 @@ sys.exit(subprocess.run([sys.executable, "-c", code]).returncode + int(sys.argv[
 def probed(status: int, wrapped: tuple[str, ...]) -> tuple[int, str]:
     """Run the probe in a session with a terminal of its own; return its status and what it showed."""
     words = [*wrapped, sys.executable, "-c", PROBE, str(status)]
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal()
     running = subprocess.Popen(
         words, cwd=REPOSITORY, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, start_new_session=True,
         stdin=theirs, stdout=theirs, stderr=theirs,

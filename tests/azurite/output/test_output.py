@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import pty
 import re
 import subprocess
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from azguard.leases.shown import BrokenLease, LeaseFacts
 from tests.support import forked, places, table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
+from tests.support.terminals import open_terminal
 
 SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
 ERROR = json.loads((places.SCHEMAS / "error.json").read_text())
@@ -325,7 +325,7 @@ def test_a_bad_query_or_format_is_refused_before_anything_is_done(
 
 def on_a_terminal(cli: CliWorld, *words: str, **environ: str) -> tuple[int, str]:
     """Run azguard with a terminal of 80 columns as its three streams and return what it showed."""
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal()
     screen = {"TERM": "xterm", "COLUMNS": "80", **environ}
     running = cli.begin_fork(*words, env=screen, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
