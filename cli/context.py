@@ -76,9 +76,9 @@ class Environment:
     @cached_property
     def job(self) -> str | None:
         """Return the CI job that this is, as a record tells it; None if it is none."""
-        from azguard import ci_jobs
+        from azguard.cache import scope
 
-        return ci_jobs.find_job(self.environ)
+        return scope.find_job(self.environ)
 
     @cached_property
     def holds(self) -> "HoldRecords":

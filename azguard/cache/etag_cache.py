@@ -17,7 +17,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from azguard import ci_jobs
 from azguard.address import Location
 from azguard.cache import database as sql
 from azguard.cache import records as cache_records
@@ -25,6 +24,7 @@ from azguard.cache.copies import Copy
 from azguard.cache.database import CacheDatabase, Step, connect_scratch, explain_full_disk
 from azguard.cache.file import NAME
 from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, find_selection, require_no_secrets
+from azguard.cache.scope import is_own_job
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.guards.versions import SeenVersion
 from azguard.naming import same_host
@@ -59,7 +59,7 @@ class EtagCache:
         self, database: CacheDatabase, scope: str, now: Callable[[], datetime], job: str | None = None
     ) -> None:
         self.scope = scope
-        #: The CI job that this is, whose leases are its own: see ``ci_jobs``.
+        #: The CI job that this is, whose leases are its own: see ``scope``.
         self.job = job
         self._database = database
         self._now = now
@@ -337,12 +337,12 @@ class EtagCache:
 
         One that was given up is returned only if there is no other.
         """
-        own = [lease for lease in self._list_held_on(key) if ci_jobs.is_own(lease.job, self.job)]
+        own = [lease for lease in self._list_held_on(key) if is_own_job(lease.job, self.job)]
         return next((lease for lease in own if not lease.is_given_up), next(iter(own), None))
 
     def find_held_by_others(self, key: Key) -> HeldLease | None:
         """Return the newest lease that another job with this scope asked for and has not released."""
-        others = (lease for lease in self._list_held_on(key) if not ci_jobs.is_own(lease.job, self.job))
+        others = (lease for lease in self._list_held_on(key) if not is_own_job(lease.job, self.job))
         return next((lease for lease in others if not lease.is_given_up), None)
 
     def list_given_up(self, key: Key) -> list[HeldLease]:
@@ -353,7 +353,7 @@ class EtagCache:
         """Yield the leases not released, newest first: those of this job in a scope, or all of all scopes."""
         query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.OF_SCOPE} ORDER BY number DESC"
         found = map(cache_records.parse_lease, self._database.stream(query, (scope,)))
-        return (lease for lease in found if scope is None or ci_jobs.is_own(lease.job, self.job))
+        return (lease for lease in found if scope is None or is_own_job(lease.job, self.job))
 
     def _list_held_on(self, key: Key) -> Iterator[HeldLease]:
         query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.THIS} ORDER BY number DESC"

@@ -201,10 +201,10 @@ class Reads:
         other = self.open_cache().find_held_by_others(_key(target))
         if other is None or self.find_held_id(target) is not None:
             return
-        from azguard import ci_jobs
+        from azguard.cache import scope
 
         raise NotFound(
-            f"this job holds no lease on {target}: it was taken by {ci_jobs.describe(other.job)}, at {other.time}",
+            f"this job holds no lease on {target}: it was taken by {scope.describe_job(other.job)}, at {other.time}",
             address=str(target.address),
             reason="lease_of_another_job",
         )

@@ -97,7 +97,7 @@ class HeldLease:
     confirmed: bool
     #: The moment before the request, from which a term counts.
     time: str
-    #: The CI job that asked for it: see ``ci_jobs``; None if that was none, or is not known.
+    #: The CI job that asked for it: see ``scope``; None if that was none, or is not known.
     job: str | None = None
 
     @property

@@ -22,9 +22,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
-from azguard import address, ci_jobs, columns
+from azguard import address, columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
+from azguard.cache import scope
 from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, Locked, LockLost, NotFound, OutcomeUnknown, Unavailable
 from azguard.frozen import frozen
@@ -139,7 +140,7 @@ class OwnLeaseStatus:
             until=iso(until),
             action=lease.action,
             scope=lease.scope,
-            job=None if lease.job is None else ci_jobs.describe(lease.job),
+            job=None if lease.job is None else scope.describe_job(lease.job),
             account=lease.account,
         )
 

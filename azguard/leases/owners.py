@@ -15,7 +15,8 @@ from dataclasses import asdict, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from azguard import ci_jobs, columns
+from azguard import columns
+from azguard.cache import scope
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.times import find_moment, iso
@@ -218,7 +219,7 @@ def describe_this_process(
     Raises:
         UsageError: the reason is empty, too long or not plain text.
     """
-    run = ci_jobs.find_run(environ)
+    run = scope.find_ci_run(environ)
     if reason is not None:
         _check_reason(reason)
     return Owner(

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from azguard import ci_jobs
 from azguard.accounts.account import Target
+from azguard.cache import scope
 from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
 from azguard.frozen import frozen
 from azguard.requests.deadline import Deadline
@@ -130,7 +130,7 @@ class StepVariables:
     github: Path | None
     #: Whether the agent of Azure Pipelines reads logging commands: it does, from both streams of a step.
     is_azure_pipelines: bool
-    #: The CI job that this is: see ``ci_jobs``; None if it is none.
+    #: The CI job that this is: see ``scope``; None if it is none.
     job: str | None
     #: Writes a command for the agent to a stream that it reads.
     write_command: Callable[[str], None]
@@ -146,7 +146,7 @@ class StepVariables:
         file = None if named is None else Path(named)
         # Its format is GitHub's, under either name.
         file = None if file is not None and github is not None and _is_same(file, github) else file
-        found = cls(file, github, ci_jobs.is_azure_pipelines(environ), ci_jobs.find_job(environ), write_command)
+        found = cls(file, github, scope.is_azure_pipelines(environ), scope.find_job(environ), write_command)
         for path in found.paths:
             _append(path, "")
         return found
@@ -157,7 +157,7 @@ class StepVariables:
 
     def is_of_step(self, lease_id: str, job: str | None) -> bool:
         """Return whether a lease was left by this step, or by this job."""
-        return ci_jobs.is_same(job, self.job) or (self.github is not None and lease_id.encode() in _read(self.github))
+        return scope.is_same_job(job, self.job) or (self.github is not None and lease_id.encode() in _read(self.github))
 
     def is_in_file(self, lease_id: str) -> bool:
         """Return whether a lease was left in the file that was named, by this step or by any before."""

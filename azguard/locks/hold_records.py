@@ -16,8 +16,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from azguard import ci_jobs, times
+from azguard import times
 from azguard.atomic_files import write_atomically
+from azguard.cache import scope
 from azguard.errors import ConfigError
 from azguard.folders import HOLD, explain_unwritable, make_private
 from azguard.frozen import frozen
@@ -71,7 +72,7 @@ class HoldRecord:
     state: HoldState = HoldState.HELD
     #: Why it was lost or left, or released before it was told to be.
     why: str | None = None
-    #: The CI job that took it: see ``ci_jobs``; None if that was none.
+    #: The CI job that took it: see ``scope``; None if that was none.
     job: str | None = None
     #: The version of the lock with the record of this holder; None if that is not known.
     version: str | None = None
@@ -123,11 +124,11 @@ class JobScope:
     """Whose holds are meant: those of a scope, and in CI those of one job with it."""
 
     scope: str
-    #: The CI job: see ``ci_jobs``; None outside of CI, where the scope alone says whose a hold is.
+    #: The CI job: see ``scope``; None outside of CI, where the scope alone says whose a hold is.
     job: str | None
 
     def owns(self, hold: HoldRecord) -> bool:
-        return hold.scope == self.scope and ci_jobs.is_own(hold.job, self.job)
+        return hold.scope == self.scope and scope.is_own_job(hold.job, self.job)
 
 
 @frozen

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from azguard import ci_jobs
 from azguard.accounts.account import Target
 from azguard.address import parse
+from azguard.cache import scope
 from azguard.errors import AzguardError, Locked, LockLost, NotFound
 from azguard.frozen import frozen
 from azguard.leases import owners
@@ -284,7 +284,7 @@ def _build_not_held(others: Sequence[HoldRecord], own: JobScope, target: Target 
 
 def _describe_holder(hold: HoldRecord, name: str | None) -> str:
     lock = name or parse(hold.lock).address.short
-    return f"{lock} was taken by {ci_jobs.describe(hold.job)}, at {hold.since}"
+    return f"{lock} was taken by {scope.describe_job(hold.job)}, at {hold.since}"
 
 
 def _check_renewed(target: Target, hold: HoldRecord) -> None:

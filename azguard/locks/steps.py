@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from azguard import ci_jobs
 from azguard.accounts.account import Target
+from azguard.cache import scope
 from azguard.errors import (
     AzguardError,
     Changed,
@@ -329,7 +329,7 @@ def _list_lines(environ: Mapping[str, str], variables: StepVariables, holds: Hol
 def _is_told(hold: HoldRecord, variables: StepVariables) -> bool:
     # One that was lost counts too: the steps that follow have to know. A file may be of a job that is long over, or of
     # one that runs beside this one.
-    in_file = hold.is_kept and ci_jobs.is_own(hold.job, variables.job) and variables.is_in_file(hold.lease_id)
+    in_file = hold.is_kept and scope.is_own_job(hold.job, variables.job) and variables.is_in_file(hold.lease_id)
     return in_file or variables.is_of_step(hold.lease_id, hold.job)
 
 

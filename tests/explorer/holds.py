@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from azguard import ci_jobs
+from azguard.cache import scope
 from azguard.locks import job_locks
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.background_holder import HoldPlan
@@ -139,7 +139,7 @@ def _release(process: Process, own: JobScope) -> str:
 def _step(name: str, run: Callable[[Process, JobScope], str], after: str | None = None) -> Program:
     """Return one step of the job whose number its name ends with."""
     environ = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "1", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_JOB": name[-1]}
-    own = JobScope(_SCOPE, ci_jobs.find_job(environ))
+    own = JobScope(_SCOPE, scope.find_job(environ))
     return Program(name, lambda process: run(process, own), after=after)
 
 

@@ -315,7 +315,7 @@ MUTANTS = (
         "a job releases the lock of another",
         "5.10",
         "azguard/locks/hold_records.py",
-        "return hold.scope == self.scope and ci_jobs.is_own(hold.job, self.job)",
+        "return hold.scope == self.scope and scope.is_own_job(hold.job, self.job)",
         "return hold.scope == self.scope",
         "hold, check, release",
     ),

@@ -15,7 +15,7 @@ pytestmark = READS_SOURCES
 
 # From the ground up. Rooms of one floor stand side by side and never import each other.
 FLOORS = (
-    ("frozen", "errors", "address", "urls", "naming", "times", "columns", "ci_jobs", "folders", "atomic_files"),
+    ("frozen", "errors", "address", "urls", "naming", "times", "columns", "folders", "atomic_files"),
     ("documents", "processes"),
     ("accounts",),
     ("emulators", "wire"),
