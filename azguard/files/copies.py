@@ -38,7 +38,7 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.owners import OF_LOCK
-from azguard.processes.notes import ProcessNotes
+from azguard.processes.locked_file import ProcessNotes
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict

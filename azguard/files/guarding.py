@@ -25,7 +25,7 @@ from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.guard import WRITE_TERM, Term
 from azguard.leases.owner_records import Moved, ProcessLease, ProcessLeases, Version
 from azguard.leases.owners import OWNER, Owner
-from azguard.processes.notes import ProcessNotes
+from azguard.processes.locked_file import ProcessNotes
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY

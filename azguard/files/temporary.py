@@ -21,7 +21,7 @@ from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
 from azguard.files import writes
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.processes.notes import ProcessNote, ProcessNotes
+from azguard.processes.locked_file import ProcessNote, ProcessNotes
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, send_once, write_timeouts
 from azguard.requests.commits import Verdict

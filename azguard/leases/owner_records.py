@@ -20,7 +20,7 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owners, state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
-from azguard.processes.notes import ProcessNote, ProcessNotes
+from azguard.processes.locked_file import ProcessNote, ProcessNotes
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage, with_lineage

@@ -37,7 +37,7 @@ from azguard.leases import state as lease_state
 from azguard.leases.owners import TerraformLock
 from azguard.leases.state import LeaseState
 from azguard.processes import locked_file, tree
-from azguard.processes.notes import ProcessNote, ProcessNotes
+from azguard.processes.locked_file import ProcessNote, ProcessNotes
 from azguard.requests.deadline import Deadline
 from azguard.times import find_moment
 

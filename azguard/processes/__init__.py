@@ -13,6 +13,6 @@
 ``tree``              every process that a process started, and those that are ours to end
 ``command_tree``      the processes of the guarded command: descent, process group, control group
 ``identity``          processes known by pid and start: the one reader of /proc and ps
-``locked_file``       a lock file that one process at a time holds
-``notes``             notes of what a process has under way, which outlive a kill
+``locked_file``       a file that one process at a time locks, and such files as notes of what a process has under way,
+                      which outlive a kill
 """

@@ -84,7 +84,7 @@ def guarding(env: Environment) -> "Guarding":
     from azguard.cli.options import leases
     from azguard.files.guarding import Guarding
     from azguard.leases.owner_records import ProcessLeases
-    from azguard.processes.notes import ProcessNotes
+    from azguard.processes.locked_file import ProcessNotes
 
     owner = leases.this_process(env, f"azguard {env.command}")
     return Guarding(

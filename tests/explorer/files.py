@@ -18,7 +18,7 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases.owner_records import ProcessLease, ProcessLeases
 from azguard.leases.owners import OWNER, Owner
-from azguard.processes.notes import ProcessNote, ProcessNotes
+from azguard.processes.locked_file import ProcessNote, ProcessNotes
 from azguard.requests.lineage import new_op
 from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders

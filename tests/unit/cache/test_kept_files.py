@@ -15,7 +15,7 @@ from azguard.errors import ConfigError
 from azguard.folders import KEPT, Keeping
 from azguard.locks.hold_records import HoldRecords, HoldState
 from azguard.processes import locked_file
-from azguard.processes.notes import Machine, ProcessNotes
+from azguard.processes.locked_file import Machine, ProcessNotes
 from tests.support.cases import cases
 from tests.unit.locks.test_holds import hold
 

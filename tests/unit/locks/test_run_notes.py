@@ -8,7 +8,7 @@ import pytest
 
 from azguard.errors import ConfigError
 from azguard.locks.terraform import RunFile, RunNote, RunNotes
-from azguard.processes.notes import Machine, ProcessNote
+from azguard.processes.locked_file import Machine, ProcessNote
 
 ELSEWHERE = Machine("other", "another boot", "another installation")
 NOTE = RunNote(
