@@ -1,4 +1,4 @@
-"""A run over a tree: a few files at a time, how each of them ended, and the summary.
+"""A run over a tree: a few files at a time, how far it came, how each of them ended, and the summary.
 
 A run has phases: a later one begins only if all before it went well. It ends early where the service is gone.
 """
@@ -6,8 +6,8 @@ A run has phases: a later one begins only if all before it went well. It ends ea
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +22,6 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS, FAILED, UNKNOWN, Done, Job, StoppableClock, conclude
 from azguard.resources.tree_store import ListedItem
 from azguard.times import say_count
-from azguard.trees.headway import Headway
 
 CREATED = "created"
 REPLACED = "replaced"
@@ -53,6 +52,70 @@ ROUNDS = 2
 # Each is a request more. A tree of thousands of files that are all leased is not looked at file by file.
 _MOST_HOLDERS_NAMED = 10
 _LOOK_SECONDS = 2.0
+
+
+@frozen
+class Reached:
+    """How far a run came at one moment."""
+
+    files: int = 0
+    #: Of the files that ended and of those in work.
+    bytes: int = 0
+    #: None while the files are not counted.
+    total_files: int | None = None
+    total_bytes: int = 0
+    #: The address of the file that is in work for the longest time; None if none is.
+    name: str | None = None
+
+
+@dataclass
+class Headway:
+    """Counts what the jobs of a run have done. Threads may use it at the same time."""
+
+    #: By the files that ended alone.
+    _ended: Reached = field(default_factory=Reached)
+    #: How many bytes of each file in work are moved, the oldest first.
+    _in_work: dict[str, int] = field(default_factory=dict)
+    _is_over: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, address: str) -> None:
+        self.move(address, 0)
+
+    def move(self, address: str, done: int) -> None:
+        """Note how many bytes of a file are moved; fewer than before if it is begun anew."""
+        with self._lock:
+            self._in_work[address] = done
+
+    def end(self, address: str, size: int) -> None:
+        """Note that a file of so many bytes is in work no more, however it ended."""
+        with self._lock:
+            self._in_work.pop(address, None)
+            self._ended = replace(self._ended, bytes=self._ended.bytes + size)
+
+    def count_end(self) -> None:
+        with self._lock:
+            self._ended = replace(self._ended, files=self._ended.files + 1)
+
+    def look(self) -> Reached:
+        with self._lock:
+            moved = self._ended.bytes + sum(self._in_work.values())
+            return replace(self._ended, bytes=moved, name=next(iter(self._in_work), None))
+
+    def count_all(self, sizes: Iterable[int]) -> None:
+        """Count how many files and bytes there are, beside the run; if that fails, the numbers stay unknown."""
+        files = length = 0
+        with suppress(AzguardError):
+            for size in sizes:
+                if self._is_over:
+                    return
+                files += 1
+                length += size
+            with self._lock:
+                self._ended = replace(self._ended, total_files=files, total_bytes=length)
+
+    def close(self) -> None:
+        self._is_over = True
 
 
 @frozen

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from azguard.cli.context import Environment
     from azguard.trees.deletes import TreeDelete
     from azguard.trees.downloads import TreeDownload
-    from azguard.trees.headway import Headway, Reached
-    from azguard.trees.runs import TreeItem, TreeSummary
+    from azguard.trees.runs import Headway, Reached, TreeItem, TreeSummary
     from azguard.trees.uploads import TreeUpload
 
     Tree = TreeUpload | TreeDownload | TreeDelete

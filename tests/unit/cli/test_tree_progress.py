@@ -9,7 +9,7 @@ import pytest
 from azguard.cli.output import terminal
 from azguard.cli.output.terminal import ERASE
 from azguard.cli.output.trees import Pace, TreeProgress, describe
-from azguard.trees.headway import Headway, Reached
+from azguard.trees.runs import Headway, Reached
 from tests.support.cases import cases
 
 MIB = 1024**2

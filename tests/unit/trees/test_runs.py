@@ -9,12 +9,13 @@ from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, OutcomeUnkn
 from azguard.requests import pool
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, conclude
-from azguard.trees.headway import Headway, Reached
 from azguard.trees.runs import (
     CREATED,
     UNCHANGED,
     Control,
+    Headway,
     Outage,
+    Reached,
     TreeItem,
     TreeSummary,
     after,
