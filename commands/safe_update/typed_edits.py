@@ -63,7 +63,7 @@ def parse_edit(
 
 def parse_for_entity(option: str, text: str, read: Callable[[str], bytes]) -> Edit:
     """Return the edit of an entity that an option and its text stand for."""
-    from azguard.tables import entity_edits
+    from azguard.tables import updates
 
     edit = parse_edit(option, text, read)
     if isinstance(edit, AppendText):
@@ -73,7 +73,7 @@ def parse_for_entity(option: str, text: str, read: Callable[[str], bytes]) -> Ed
     if not isinstance(edit, (Set, Unset, Increment)):
         return edit
     try:
-        return edit._replace(path=entity_edits.property_path(edit.path))
+        return edit._replace(path=updates.property_path(edit.path))
     except UsageError as error:
         raise error.but(message=f"{option}: {error.message}") from None
 
@@ -286,9 +286,9 @@ def file_name(target: Target, *, metadata: bool) -> str:
 
 def _by_edits(kind: Kind, chosen: list[Edit], given: UpdateOptions) -> Make:
     if kind is Kind.ENTITY:
-        from azguard.tables import entity_edits
+        from azguard.tables import updates
 
-        return lambda target, deadline, content: entity_edits.apply(chosen, content)
+        return lambda target, deadline, content: updates.apply_edits(chosen, content)
     if given.metadata:
         return lambda target, deadline, content: edits.apply_to_metadata_text(chosen, content, KEY)
     if given.tags:

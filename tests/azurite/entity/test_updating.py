@@ -17,7 +17,7 @@ from azguard.emulators.azurite_process import Azurite
 from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
-from azguard.tables import entity_edits, entity_json
+from azguard.tables import entity_json, updates
 from azguard.tables.updates import VersionedEntity
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
@@ -47,7 +47,7 @@ def edited(content: bytes, *words: str) -> Any:
     chosen: list[Edit] = [
         typed_edits.parse_for_entity(option, what, lambda name: b"") for option, what in _pairs(words)
     ]
-    return checked(entity_edits.apply(chosen, content))
+    return checked(updates.apply_edits(chosen, content))
 
 
 def _pairs(words: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -190,16 +190,16 @@ def test_what_is_no_edit_of_an_entity_is_a_usage_error(option: str, what: str) -
 def test_patches_see_the_types_as_they_are() -> None:
     patch = b'{"p": "7", "q": 1, "q@odata.type": "Edm.Int64"}'
     edit = typed_edits.parse_for_entity("--merge-patch", "FILE", lambda name: patch)
-    assert checked(entity_edits.apply([edit], text(**typed("5", "Int64")))) == {
+    assert checked(updates.apply_edits([edit], text(**typed("5", "Int64")))) == {
         **KEYS, **typed("7", "Int64"), "q": "1", "q@odata.type": "Edm.Int64",
     }  # fmt: skip
 
 
 def test_a_patch_gives_another_type_only_by_its_name() -> None:
     with pytest.raises(TransformFailed, match=r"p is an Edm\.String"):
-        entity_edits.apply([MergePatch({"p": 152})], text(p="0152"))
+        updates.apply_edits([MergePatch({"p": 152})], text(p="0152"))
     named = MergePatch({"p": 152, "p@odata.type": "Edm.Int32"})
-    assert checked(entity_edits.apply([named], text(p="0152"))) == {**KEYS, "p": 152}
+    assert checked(updates.apply_edits([named], text(p="0152"))) == {**KEYS, "p": 152}
 
 
 @cases(
