@@ -153,9 +153,9 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
         stored = table_reads.get_selected(target, edm.KEYS, deadline)
         return stored.etag, table_reads.read_timestamp(stored), None
     if target.kind is Kind.TABLE:
-        from azguard.resources import access_policies
+        from azguard.resources import parts
 
-        return access_policies.get(target, Conditions(), deadline).etag, None, None
+        return parts.get_policies(target, Conditions(), deadline).etag, None, None
     if target.kind is Kind.DIR:
         from azguard.files import directories
 

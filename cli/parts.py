@@ -18,7 +18,7 @@ from azguard.wire.rows import Operation, Part
 
 if TYPE_CHECKING:
     from azguard.guards.versions import SeenVersion
-    from azguard.resources.access_policies import Policies
+    from azguard.resources.parts import Policies
 
 # What a part is called, and its command.
 _WORDS = {
@@ -116,15 +116,15 @@ def declare_policies(
 
 
 def _get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    from azguard.resources import access_policies
+    from azguard.resources import parts
 
-    return access_policies.get(target, conditions, deadline)
+    return parts.get_policies(target, conditions, deadline)
 
 
 def _replace_compared(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
-    from azguard.resources import access_policies
+    from azguard.resources import parts
 
-    return access_policies.replace(target, wanted, conditions, env.deadline)
+    return parts.replace_policies(target, wanted, conditions, env.deadline)
 
 
 def _record_set(env: Environment, target: Target, part: Part, done: Any) -> None:
@@ -238,10 +238,10 @@ def read_policies(file: str | None, kind: Kind) -> "tuple[Policies, SeenVersion 
         UsageError: they are malformed.
     """
     from azguard.documents import metadata
-    from azguard.resources import access_policies
+    from azguard.resources import parts
 
     document = streams.read_json(file)
-    return access_policies.parse(document, access_policies.RULES[kind]), _read_seen(
+    return parts.parse_policies(document, parts.POLICY_RULES[kind]), _read_seen(
         metadata.take_part(document, "policies").etag
     )
 

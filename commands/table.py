@@ -7,7 +7,7 @@ from azguard.cli.nouns import Noun, declare_list
 from azguard.cli.options import common
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import NO_ETAG, declare_policies
-from azguard.resources import access_policies, lifecycles
+from azguard.resources import lifecycles, parts
 from azguard.resources.lifecycles import require_empty
 from azguard.tables import tables
 from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
@@ -67,7 +67,7 @@ def delete(
     conditions = env.conditions(target)
     if dry_run:
         # A table has no other properties.
-        look = lambda: access_policies.get(target, conditions, env.deadline)  # noqa: E731  # asked again after a doubt
+        look = lambda: parts.get_policies(target, conditions, env.deadline)  # noqa: E731  # asked again after a doubt
         nouns.show_doomed(env, target, conditions, look, None if with_contents else tables.count_entities)
         return
     if not with_contents:

@@ -26,9 +26,8 @@ from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import access_policies, lifecycles, properties
-from azguard.resources.access_policies import Policies, VersionedPolicies, canonicalize
-from azguard.resources.parts import Rewritten
+from azguard.resources import lifecycles, parts, properties
+from azguard.resources.parts import Policies, Rewritten, VersionedPolicies, canonicalize
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.times import http_date
 from azguard.wire.call import call
@@ -172,7 +171,7 @@ def read_acl(target: Target, conditions: Conditions, deadline: Deadline) -> Cont
         NotFound: there is no such container.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-acl
     """
-    found, answer = access_policies.fetch(target, conditions, deadline)
+    found, answer = parts.fetch_policies(target, conditions, deadline)
     return ContainerAcl(**vars(found), public_access=answer.public_access or ACCESS[0])
 
 
@@ -195,7 +194,7 @@ def replace_acl(
     wanted = found.policies if policies is None else policies
     allowed = access or found.public_access
     try:
-        settled = access_policies.send(
+        settled = parts.send_policies(
             target,
             wanted,
             headers,

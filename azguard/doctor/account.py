@@ -23,7 +23,7 @@ from azguard.doctor.tap import Misnamed, find_origin
 from azguard.guards.resolve import Conditions
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_codes import CLOCK_SKEW
-from azguard.resources import access_policies
+from azguard.resources import parts
 from azguard.tables import edm, entities
 from azguard.times import find_http_date, iso, span
 from azguard.wire import identity, xml
@@ -340,7 +340,7 @@ def _walk(target: Target, stage: CheckStage) -> Iterator[tuple[str, Lineage]]:
 
 def _check_policies(target: Target, stage: CheckStage) -> CheckFinding:
     """Tell which stored access policies allow writes, to each holder of a SAS that names one."""
-    found = access_policies.get(stage.through_tap(target), Conditions(), stage.deadline).policies
+    found = parts.get_policies(stage.through_tap(target), Conditions(), stage.deadline).policies
     writing = [
         f"{name} ({policy['permission']})"
         for name, policy in found.items()

@@ -24,9 +24,9 @@ from azguard.requests.lineage import Lineage, fresh_op, with_lineage
 from azguard.requests.results import SnapshotMade, Written
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import access_policies, lifecycles, properties
-from azguard.resources.access_policies import Policies
+from azguard.resources import lifecycles, parts, properties
 from azguard.resources.lifecycles import Contents, count_first
+from azguard.resources.parts import Policies
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.wire import xml
 from azguard.wire.call import call
@@ -211,7 +211,7 @@ def replace_policies(
         OutcomeUnknown: the answer was lost, and no lease tells whose the policies are.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-acl
     """
-    body = access_policies.build_body(policies)
+    body = parts.build_policies_body(policies)
     write = FileWrite(target=target, conditions=conditions, operation=SHARE_SET_ACL, given={"body": body})
     return guarding.perform(write, guarding_by, deadline)
 

@@ -13,7 +13,7 @@ from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, U
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
-from azguard.resources import access_policies
+from azguard.resources import parts
 from azguard.tables import entities, tables
 from azguard.wire.client import Limits
 from tests.support import threaded_server
@@ -129,13 +129,13 @@ def test_special_doubles_are_read_as_the_live_service_writes_them(answering: Ans
 
 def test_access_policies_are_the_same_however_the_service_spells_their_times(answering: Answering) -> None:
     body = recorded("test_table.test_set_table_acl_with_signed_identifiers", "GET", 200)
-    found = access_policies.get(answering("table:Orders", 200, body), Conditions(), Deadline(0))
+    found = parts.get_policies(answering("table:Orders", 200, body), Conditions(), Deadline(0))
     times = {"start": "2011-10-11T00:00:00.0000000Z", "expiry": "2011-10-12T00:00:00.0000000Z", "permission": "r"}
     assert found.policies == {"testid": times}
-    assert found.etag == access_policies.compute_etag(
+    assert found.etag == parts.compute_policies_etag(
         {"testid": {"start": "2011-10-11", "expiry": "2011-10-12T00:00Z", "permission": "r"}}
     )
-    assert found.etag != access_policies.compute_etag({"testid": {**times, "permission": "ra"}})
+    assert found.etag != parts.compute_policies_etag({"testid": {**times, "permission": "ra"}})
 
 
 @pytest.mark.parametrize("body", ["{}", "[]", "null", '{"value": {}}', '{"value": [{"PartitionKey": "eu"}]}'])

@@ -21,8 +21,8 @@ from azguard.address import parse
 from azguard.queues.message_format import parse_messages
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
-from azguard.resources.access_policies import parse_xml
 from azguard.resources.downloads import walk_ranges
+from azguard.resources.parts import parse_xml
 from azguard.tables.entities import Stored
 from azguard.wire import transactions
 from azguard.wire.answers import FIELDS, Answer
