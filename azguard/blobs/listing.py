@@ -20,8 +20,8 @@ from azguard.requests.results import Shown
 from azguard.resources import properties
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, encode_md5
 from azguard.resources.tree_store import ListedItem
-from azguard.wire.items import Listed
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
+from azguard.wire.xml import Listed
 
 if TYPE_CHECKING:
     from azguard.resources.lifecycles import Contents

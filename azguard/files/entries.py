@@ -25,8 +25,8 @@ from azguard.requests.results import MetadataShown, Shown, Written
 from azguard.resources import parts, properties
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders, ContentShown, CopyShown, LeaseShown, describe_content
-from azguard.wire.items import Listed
 from azguard.wire.operations.shares import DIRECTORY_LIST, DIRECTORY_SET_PROPERTIES, FILE_SET_PROPERTIES
+from azguard.wire.xml import Listed
 
 _OWN = (KEY, OWNER)
 _PAGE = 5000

@@ -27,8 +27,8 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.times import iso
 from azguard.wire.call import call
-from azguard.wire.items import Listed
 from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES, FILE_LIST_HANDLES
+from azguard.wire.xml import Listed
 
 E = TypeVar("E", bound=AzguardError)
 _REASONS = ("file_is_open", "file_delete_pending")

@@ -42,8 +42,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
 from azguard.times import find_moment
 from azguard.wire.call import call
-from azguard.wire.items import Listed
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
+from azguard.wire.xml import Listed
 
 WEBJOBS = "webjobs"
 VM_DISK = "vm-disk"

@@ -28,10 +28,10 @@ from azguard.wire import throttling
 from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits
 from azguard.wire.failures import NoAnswer, NotConnected, Unreadable
-from azguard.wire.items import Page, parse_page
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST
 from azguard.wire.operations.shares import SHARE_GET_STATS
 from azguard.wire.rows import Operation
+from azguard.wire.xml import Page, parse_page
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Hashable)
@@ -176,7 +176,7 @@ def follow(
 def walk_pages(
     operation: Operation, target: Target, deadline: Deadline, wrapper: str, *tags: str, **asked: Any
 ) -> Iterator[Page]:
-    """Yield the pages of a listing in XML, in constant memory, as ``follow`` does; see ``items.parse_page``."""
+    """Yield the pages of a listing in XML, in constant memory, as ``follow`` does; see ``xml.parse_page``."""
 
     def ask(marker: str | None, timeouts: Limits) -> tuple[Page, str | None]:
         page = parse_page(send(operation, target, timeouts, **asked, marker=marker), wrapper, *tags)

@@ -29,7 +29,7 @@ from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_u
 from azguard.resources import properties
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
-from azguard.wire.items import Listed
+from azguard.wire.xml import Listed
 
 T = TypeVar("T")
 # Only what exists has a lease, and Azure looks at that first.

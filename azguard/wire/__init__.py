@@ -6,8 +6,7 @@
 ``call``         an operation sent once, as its row says, and its whole answer
 ``transactions``  several operations on entities in one request
 ``answers``      names of arguments and fields → headers and queries
-``items``        a line of a listing, by the names of an answer
-``xml``          XML bodies, as the services take them
+``xml``          XML bodies, and the lines of listings by the names of an answer
 ``identity``     what proves the caller: a signature, a SAS, a token
 ``client``       a request and the answer to it that may be believed
 ``listeners``    those who listen to requests

@@ -78,8 +78,11 @@ ARGUMENTS = {
 class Field(NamedTuple):
     """Where a field of an answer stands, and how it is read."""
 
+    #: Empty if only listings have it.
     header: str
     read: Callable[[str], Any] = str
+    #: Of an item of a listing; empty if listings do not have it.
+    element: str = ""
 
 
 @lru_cache(maxsize=256)
@@ -142,71 +145,74 @@ class ContentFields(NamedTuple):
     content_md5: bytes | None
 
 
-#: Where each field of an answer stands. Those of ``GROUPS`` have several.
+#: Where each field of an answer stands, in its headers and in a listing. Those of ``GROUPS`` have several.
 FIELDS = {
-    "etag": Field("ETag"),
-    "last_modified": Field("Last-Modified", parse_date),
+    "etag": Field("ETag", str, "Etag"),
+    "last_modified": Field("Last-Modified", parse_date, "Last-Modified"),
+    "size": Field("Content-Length", int, "Content-Length"),
     "content_range": Field("Content-Range"),
-    "content_type": Field("Content-Type"),
+    "content_type": Field("Content-Type", str, "Content-Type"),
+    "content_encoding": Field("Content-Encoding", str, "Content-Encoding"),
+    "content_language": Field("Content-Language", str, "Content-Language"),
+    "content_disposition": Field("Content-Disposition", str, "Content-Disposition"),
+    "cache_control": Field("Cache-Control", str, "Cache-Control"),
+    "content_md5": Field("Content-MD5", b64decode, "Content-MD5"),
     "blob_content_md5": Field("x-ms-blob-content-md5", b64decode),
-    "blob_type": Field("x-ms-blob-type"),
-    "creation_time": Field("x-ms-creation-time", parse_date),
-    "version_id": Field("x-ms-version-id"),
-    "is_current_version": Field("x-ms-is-current-version", read_flag),
-    "snapshot": Field("x-ms-snapshot"),
+    "blob_type": Field("x-ms-blob-type", str, "BlobType"),
+    "creation_time": Field("x-ms-creation-time", parse_date, "Creation-Time"),
+    "version_id": Field("x-ms-version-id", str, "VersionId"),
+    "is_current_version": Field("x-ms-is-current-version", read_flag, "IsCurrentVersion"),
+    "snapshot": Field("x-ms-snapshot", str, "Snapshot"),
     "blob_tier_inferred": Field("x-ms-access-tier-inferred", read_flag),
     "archive_status": Field("x-ms-archive-status"),
     "rehydrate_priority": Field("x-ms-rehydrate-priority"),
-    "tag_count": Field("x-ms-tag-count", int),
+    "tag_count": Field("x-ms-tag-count", int, "TagCount"),
     "is_append_blob_sealed": Field("x-ms-blob-sealed", read_flag),
     "page_blob_sequence_number": Field("x-ms-blob-sequence-number", int),
     "append_blob_committed_block_count": Field("x-ms-blob-committed-block-count", int),
     "append_offset": Field("x-ms-blob-append-offset", int),
+    "lease_status": Field("x-ms-lease-status", str, "LeaseStatus"),
+    "lease_state": Field("x-ms-lease-state", str, "LeaseState"),
+    "lease_duration": Field("x-ms-lease-duration", str, "LeaseDuration"),
     "lease_time": Field("x-ms-lease-time", int),
-    "copy_id": Field("x-ms-copy-id"),
-    "copy_status": Field("x-ms-copy-status"),
+    "copy_id": Field("x-ms-copy-id", str, "CopyId"),
+    "copy_source": Field("x-ms-copy-source", str, "CopySource"),
+    "copy_status": Field("x-ms-copy-status", str, "CopyStatus"),
+    "copy_progress": Field("x-ms-copy-progress", str, "CopyProgress"),
+    "copy_status_description": Field("x-ms-copy-status-description", str, "CopyStatusDescription"),
+    "copy_completion_time": Field("x-ms-copy-completion-time", parse_date, "CopyCompletionTime"),
     "approximate_message_count": Field("x-ms-approximate-messages-count", int),
     "popreceipt": Field("x-ms-popreceipt"),
     "time_next_visible": Field("x-ms-time-next-visible", parse_date),
-    "attributes": Field("x-ms-file-attributes"),
-    "created": Field("x-ms-file-creation-time", parse_moment),
-    "written": Field("x-ms-file-last-write-time", parse_moment),
-    "changed": Field("x-ms-file-change-time", parse_moment),
-    "permission_key": Field("x-ms-file-permission-key"),
-    "file_id": Field("x-ms-file-id"),
-    "parent_id": Field("x-ms-file-parent-id"),
-    "quota": Field("x-ms-share-quota", int),
-    "access_tier": Field("x-ms-access-tier"),
-    "protocols": Field("x-ms-enabled-protocols", read_list),
-    "root_squash": Field("x-ms-root-squash"),
+    "attributes": Field("x-ms-file-attributes", str, "Attributes"),
+    "created": Field("x-ms-file-creation-time", parse_moment, "CreationTime"),
+    "written": Field("x-ms-file-last-write-time", parse_moment, "LastWriteTime"),
+    "changed": Field("x-ms-file-change-time", parse_moment, "ChangeTime"),
+    "permission_key": Field("x-ms-file-permission-key", str, "PermissionKey"),
+    "file_id": Field("x-ms-file-id", str, "FileId"),
+    "parent_id": Field("x-ms-file-parent-id", str, "ParentId"),
+    "quota": Field("x-ms-share-quota", int, "Quota"),
+    "access_tier": Field("x-ms-access-tier", str, "AccessTier"),
+    "protocols": Field("x-ms-enabled-protocols", read_list, "EnabledProtocols"),
+    "root_squash": Field("x-ms-root-squash", str, "RootSquash"),
     "handles_closed": Field("x-ms-number-of-handles-closed", int),
     "handles_failed": Field("x-ms-number-of-handles-failed", int),
     "next_marker": Field("x-ms-marker"),
-    "public_access": Field("x-ms-blob-public-access"),
-    "has_immutability_policy": Field("x-ms-has-immutability-policy", read_flag),
-    "has_legal_hold": Field("x-ms-has-legal-hold", read_flag),
+    "public_access": Field("x-ms-blob-public-access", str, "PublicAccess"),
+    "has_immutability_policy": Field("x-ms-has-immutability-policy", read_flag, "HasImmutabilityPolicy"),
+    "has_legal_hold": Field("x-ms-has-legal-hold", read_flag, "HasLegalHold"),
     "next_partition": Field("x-ms-continuation-NextPartitionKey"),
     "next_row": Field("x-ms-continuation-NextRowKey"),
     "next_table": Field("x-ms-continuation-NextTableName"),
+    "deleted": Field("", read_flag, "Deleted"),
+    "resource_type": Field("", str, "ResourceType"),
+    "handle_id": Field("", str, "HandleId"),
+    "session_id": Field("", str, "SessionId"),
+    "client": Field("", str, "ClientIp"),
+    "client_name": Field("", str, "ClientName"),
+    "opened": Field("", parse_date, "OpenTime"),
+    "reconnected": Field("", parse_date, "LastReconnectTime"),
 }
-_LENGTH = Field("Content-Length", int)
-_LEASE = (Field("x-ms-lease-status"), Field("x-ms-lease-state"), Field("x-ms-lease-duration"))
-_COPY = (
-    Field("x-ms-copy-id"),
-    Field("x-ms-copy-source"),
-    Field("x-ms-copy-status"),
-    Field("x-ms-copy-progress"),
-    Field("x-ms-copy-status-description"),
-    Field("x-ms-copy-completion-time", parse_date),
-)
-_CONTENT = (
-    Field("Content-Type"),
-    Field("Content-Encoding"),
-    Field("Content-Language"),
-    Field("Content-Disposition"),
-    Field("Cache-Control"),
-    Field("Content-MD5", b64decode),
-)
 
 
 def _read(field: Field, headers: Mapping[str, str]) -> Any:
@@ -228,17 +234,28 @@ def _read_metadata(headers: Mapping[str, str]) -> dict[str, str]:
 def _read_size(headers: Mapping[str, str]) -> int | None:
     """Return the length of the whole, of which the answer may be a range."""
     _, slash, whole = headers.get("Content-Range", "").partition("/")
-    size: int | None = int(whole) if slash and whole.isdecimal() else _read(_LENGTH, headers)
+    size: int | None = int(whole) if slash and whole.isdecimal() else _read(FIELDS["size"], headers)
     return size
+
+
+#: The fields that are several in one value, and how the names of those begin.
+TOGETHER: Mapping[str, tuple[Any, str]] = {
+    "lease": (LeaseFields, "lease_"),
+    "copy": (CopyFields, "copy_"),
+    "content_settings": (ContentFields, ""),
+}
+
+
+def _gather(kind: Any, prefix: str) -> Callable[[Mapping[str, str]], Any]:
+    fields = [FIELDS[prefix + name] for name in kind._fields]
+    return lambda headers: kind(*(_read(each, headers) for each in fields))
 
 
 #: The fields that are read from several headers.
 GROUPS: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
     "metadata": _read_metadata,
     "size": _read_size,
-    "lease": lambda headers: LeaseFields(*(_read(each, headers) for each in _LEASE)),
-    "copy": lambda headers: CopyFields(*(_read(each, headers) for each in _COPY)),
-    "content_settings": lambda headers: ContentFields(*(_read(each, headers) for each in _CONTENT)),
+    **{name: _gather(*parts) for name, parts in TOGETHER.items()},
 }
 
 

@@ -30,9 +30,9 @@ from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 from azguard.wire.client import Limits
 from azguard.wire.failures import ServiceRefusal
-from azguard.wire.items import parse_page
 from azguard.wire.operations.tables import TABLE_ENTITY_GET
 from azguard.wire.rows import Operation
+from azguard.wire.xml import parse_page
 from tests.support.cases import cases
 from tests.support.places import REPOSITORY
 from tests.support.recorded import SERVICES, Recorded, Replayed, read
