@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from azguard.wire.client import Client, Limits
+from azguard.wire.client import REQUEST_ID, Client, Limits
 from azguard.wire.connections import Reply
-from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Broken, BrokenAnswer
 from azguard.wire.rows import Operation
 

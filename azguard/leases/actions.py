@@ -32,7 +32,7 @@ from azguard.requests.results import Written
 from azguard.requests.service_codes import TYPE_MISMATCH, Answers
 from azguard.requests.service_errors import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.wire import throttling
+from azguard.wire import client
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.client import Limits
@@ -332,7 +332,7 @@ def give_back(
             return sent.error is None or was_acquired
         if status(sent.error) == HTTPStatus.NOT_FOUND or service_code(sent.error) == TYPE_MISMATCH:  # a directory
             return was_acquired
-        pause = max(_RELEASE_PAUSE, throttling.find_pause_seconds(target.endpoint))
+        pause = max(_RELEASE_PAUSE, client.find_pause_seconds(target.endpoint))
         if sent.outcome is CallOutcome.REFUSED or patience.remaining <= pause:
             return False
         patience.pause(pause)

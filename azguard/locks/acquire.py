@@ -30,7 +30,7 @@ from azguard.requests import trace
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.times import say_count, span
-from azguard.wire import throttling
+from azguard.wire import client
 
 # A long wait is reported again after this time.
 _REMINDER_SECONDS = 60.0
@@ -130,7 +130,7 @@ class LockAcquisition:
 
     @property
     def _asked_seconds(self) -> float:
-        return throttling.find_pause_seconds(self._request.target.endpoint)
+        return client.find_pause_seconds(self._request.target.endpoint)
 
     @property
     def _is_answered(self) -> bool:

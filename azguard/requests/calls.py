@@ -24,7 +24,7 @@ from azguard.requests.commits import NotSent, WriteRefused
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY, Answers
 from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
-from azguard.wire import throttling
+from azguard.wire import client
 from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits
 from azguard.wire.failures import NoAnswer, NotConnected, Unreadable
@@ -116,7 +116,7 @@ def write_timeouts(deadline: Deadline, at_least: float | None = None) -> Limits:
 
 def hold_back(target: Target, deadline: Deadline) -> None:
     """Wait as long as the service asks to be left alone; not at all where that is past the deadline."""
-    seconds = throttling.find_pause_seconds(target.endpoint)
+    seconds = client.find_pause_seconds(target.endpoint)
     if 0 < seconds < deadline.remaining:
         deadline.pause(seconds)
 
@@ -139,7 +139,7 @@ def read(call: Callable[[Limits], T], target: Target, deadline: Deadline) -> T:
         try:
             return call(limits)
         except Exception as error:  # whatever a read raises, asking again is safe
-            wait = max(pause, throttling.find_pause_seconds(target.endpoint))
+            wait = max(pause, client.find_pause_seconds(target.endpoint))
             if not _is_transient(error) or deadline.remaining <= wait:
                 raise translate(error, target) from error
         deadline.pause(wait)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from azguard.errors import AzguardError, OutcomeUnknown
 from azguard.frozen import frozen
 from azguard.requests import commits
-from azguard.wire.exchange import CONNECTIONS
+from azguard.wire.connections import CONNECTIONS
 
 # More threads would wait for each other: Python runs one at a time.
 DEFAULT_JOBS = 16

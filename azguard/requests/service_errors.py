@@ -17,7 +17,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.requests import service_codes
 from azguard.requests.commits import NotSent
-from azguard.wire import throttling
+from azguard.wire import client
 from azguard.wire.failures import NoAnswer, NotOfTheService, Refusal, Unreadable
 
 _CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
@@ -143,7 +143,7 @@ class _AskedWait(NamedTuple):
 
 
 def _find_asked_wait(target: Target) -> _AskedWait:
-    seconds = ceil(throttling.find_pause_seconds(target.endpoint))
+    seconds = ceil(client.find_pause_seconds(target.endpoint))
     if not seconds:
         return _AskedWait()
     return _AskedWait(f" and asks to be left alone for {times.span(seconds)}", {"retry_after": seconds})

@@ -16,7 +16,7 @@ from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_perhaps_ours, translate
-from azguard.wire import throttling
+from azguard.wire import client
 
 T = TypeVar("T")
 #: What a look found where nothing is.
@@ -129,7 +129,7 @@ class _Write(Generic[T]):
                 return self._settle_refusal(error)
             else:
                 self.open = False
-            pause = max(_PAUSE_SECONDS, throttling.find_pause_seconds(target.endpoint))
+            pause = max(_PAUSE_SECONDS, client.find_pause_seconds(target.endpoint))
             if self.deadline.remaining <= pause:
                 raise self._build_unknown(error) if self.doubts else translate(error, target)
             self.deadline.pause(pause)

@@ -7,7 +7,7 @@ from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.service_errors import translate
 from azguard.updates.resource import CurrentVersion, Leasable
 from azguard.updates.run import UpdateRun
-from azguard.wire.exchange import PACE_BYTES_PER_SECOND
+from azguard.wire.connections import PACE_BYTES_PER_SECOND
 
 # The shortest term of the service: it covers one write, and a writer that dies blocks others no longer.
 _SHORTEST_SECONDS = 15

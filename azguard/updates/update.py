@@ -26,7 +26,7 @@ from azguard.updates.resource import (
     find_applied,
 )
 from azguard.updates.run import UpdateRun, Work, check_fence, list_created_keys, require_existing, transform
-from azguard.wire import throttling
+from azguard.wire import client
 
 # A conflict is retried within so many round trips, however often it happened, so that losers do not wait longest.
 # Measured on 4 hosts of 8 writers (benchmarks/contention.py): 5 round trips need 4.1 requests per commit, 8 need 3.8.
@@ -260,7 +260,7 @@ class Loop:
     def _back_off(self, error: BaseException) -> None:
         run = self.run
         run.failure = error
-        asked = throttling.find_pause_seconds(run.resource.target.endpoint)
+        asked = client.find_pause_seconds(run.resource.target.endpoint)
         if asked >= run.deadline.remaining:
             raise run.build_gave_up()
         window = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**run.unanswered)

@@ -12,10 +12,8 @@
 ``listeners``    those who listen to requests
 ``connections``  requests written to sockets, answers read whole from them
 ``network``      a connection to a host: its name, a proxy, TLS
-``exchange``     the limits of one exchange, in seconds and bytes
 ``failures``     why there is no answer, and what a refusal is
 ``unreachable``  why there is no answer, in words
-``throttling``   how long a service wants to be left alone
 ``sdk``           the SDK's own client, as scripts have it: for the demonstration
 ``login_network``  how a login asks for tokens
 """

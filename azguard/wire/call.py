@@ -11,8 +11,7 @@ from azguard.accounts.account import Auth, Target
 from azguard.address import Address, Kind
 from azguard.wire import client, identity
 from azguard.wire.answers import Answer, build_headers
-from azguard.wire.client import Limits
-from azguard.wire.exchange import REQUEST_ID
+from azguard.wire.client import REQUEST_ID, Limits
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
 from azguard.wire.rows import Operation
 

@@ -6,24 +6,35 @@ no answer at all: a write is then in doubt, whatever its status, and a read is m
 page is neither a success nor a refusal, and a redirection to a login page is not followed, least of all with our
 credentials. Nor is an answer of the service's one whose ETag a proxy took away or made weak: nothing could be guarded
 by it.
+
+A gateway, or a connection that is one answer behind, can give the answer of an earlier request. The service repeats the
+id that each request carries. So an answer with another id is no answer, and its connection is closed.
+
+How long a service wants to be left alone (``Retry-After``) is noted here, for all threads. Each service, by its host
+and port, has a time of its own; its latest answer counts.
 """
 
-from collections.abc import Mapping
+import re
+import time
+import zlib
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
-from azguard import __version__
+from azguard import __version__, times
 from azguard.accounts.account import Account
-from azguard.wire import exchange, network, throttling
-from azguard.wire.connections import Connections, Reply, write_head
-from azguard.wire.exchange import Exchange
-from azguard.wire.failures import BrokenAnswer, NoAnswer, NotConnected, NotOfTheService, Stage, is_redirection
+from azguard.wire import network
+from azguard.wire.connections import MOST_BYTES, MOST_ERROR_BYTES, Connections, Exchange, Reply, write_head
+from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected, NotOfTheService, Stage, is_redirection
 from azguard.wire.listeners import send_and_tell
 from azguard.wire.network import Way
 
 if TYPE_CHECKING:
     from azguard.accounts.logins import Answered
 
+#: What each transmission carries, and the service repeats.
+REQUEST_ID = "x-ms-client-request-id"
 # Every answer of the service has one of these, refusals included: 796 of 796 recorded ones of blobs, queues and tables,
 # and all of Azurite's. Both are there unless a recording left one out.
 _OF_THE_SERVICE = ("x-ms-request-id", "x-ms-version")
@@ -36,6 +47,17 @@ _WEAK = "W/"
 _BY_A_PROXY = 407
 # A live endpoint accepts a connection within a second; four leave room for one lost packet and the answer.
 CONNECT_SECONDS = 4.0
+# Of zlib: a head of gzip or of zlib, whichever there is.
+_ANY_HEAD = 32 + zlib.MAX_WBITS
+_CODINGS = ("gzip", "x-gzip", "deflate")
+# What a head says of a body that is compressed, and is not true of it inflated.
+_OF_COMPRESSED = ("Content-Encoding", "Content-Length")
+_RANGE = "x-ms-range"
+_SAYS_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+_SECONDS = re.compile(r"[0-9]+")
+# Thirty years.
+_MOST_SECONDS = 1e9
+_until: dict[str, float] = {}
 
 
 class Limits(NamedTuple):
@@ -80,7 +102,7 @@ class NetworkClient:
             head = write_head(method, url, headers, way)
         except ValueError as error:
             raise NotConnected(Stage.SETTING, error) from error
-        adds_time = exchange.is_of_content(method, headers) or (method == "GET" and not limits.is_strict)
+        adds_time = _is_of_content(method, headers) or (method == "GET" and not limits.is_strict)
         limit = Exchange(limits.answer, adds_time=adds_time)
         connection = self._connections.take(way, min(limits.connect, limits.answer))
         try:
@@ -110,14 +132,34 @@ def send(
         NotOfTheService: what answered is not Azure Storage.
     """
     reply = send_and_tell(lambda: client.send(method, url, headers, body, limits), method, url)
-    throttling.note(url, reply.status_code, reply.headers)
+    note_pause(url, reply.status_code, reply.headers)
     _check_origin(reply)
     return reply
+
+
+def note_pause(url: str, status: int, headers: Mapping[str, str], clock: Callable[[], float] = time.monotonic) -> None:
+    """Note what an answer from a URL says, if it is one that says later."""
+    if status not in _SAYS_LATER and status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return
+    seconds = _read_pause(headers)
+    if seconds is not None:
+        _until[urlsplit(url).netloc] = clock() + seconds
+
+
+def find_pause_seconds(endpoint: str, clock: Callable[[], float] = time.monotonic) -> float:
+    """Return for how many seconds from now the service at an endpoint is to be left alone; 0 if it did not say so."""
+    return max(0.0, _until.get(urlsplit(endpoint).netloc, 0.0) - clock()) if _until else 0.0
 
 
 def find_client(account: Account) -> Client:
     """Return the client of an account; one for all requests, so that they share its connections."""
     return account.keep("client", NetworkClient)
+
+
+def check_echo(asked: Mapping[str, str], answered: Mapping[str, str]) -> None:
+    """Make sure that an answer is to this request, by the headers of both. Some gateways take the id away."""
+    if (echo := answered.get(REQUEST_ID)) and (given := asked.get(REQUEST_ID)) and echo != given:
+        raise BrokenAnswer(Broken.OF_ANOTHER_REQUEST)
 
 
 def get(url: str, authorization: str | None, seconds: float) -> "Answered":
@@ -143,12 +185,12 @@ def get(url: str, authorization: str | None, seconds: float) -> "Answered":
 
 def _check(method: str, headers: Mapping[str, str], reply: Reply) -> Reply:
     """Return a reply with a body that is not compressed, unless it is content."""
-    exchange.check_echo(headers, reply.headers)
-    coding = reply.headers.get("Content-Encoding")
-    if not reply.content or coding is None or not exchange.must_inflate(method, headers, reply.status_code):
+    check_echo(headers, reply.headers)
+    coding, is_error = reply.headers.get("Content-Encoding"), reply.status_code >= HTTPStatus.BAD_REQUEST
+    if not reply.content or coding is None or (_is_of_content(method, headers) and not is_error):
         return reply
-    content = exchange.inflate(coding, reply.content, reply.status_code)
-    for name in exchange.OF_COMPRESSED:
+    content = _inflate(coding, reply.content, MOST_ERROR_BYTES if is_error else MOST_BYTES)
+    for name in _OF_COMPRESSED:
         reply.headers.discard(name)
     return reply._replace(content=content)
 
@@ -171,3 +213,33 @@ def _find_alteration(status: int, headers: Mapping[str, str]) -> str | None:
     if not headers.get(_VERSION):
         return "it has no ETag"
     return "its ETag is weak" if headers[_VERSION].startswith(_WEAK) else None
+
+
+def _is_of_content(method: str, headers: Mapping[str, str]) -> bool:
+    """Return whether a request asks for content, which is what was stored; azguard always asks for a range of it."""
+    return method == "GET" and _RANGE in headers
+
+
+def _inflate(coding: str, body: bytes, most: int) -> bytes:
+    """Return the body of an answer as it was before it was compressed."""
+    if coding.lower() not in _CODINGS:
+        raise BrokenAnswer(Broken.TRUNCATED)
+    stream = zlib.decompressobj(_ANY_HEAD)
+    try:
+        found = stream.decompress(body, most + 1)
+    except zlib.error as error:
+        raise BrokenAnswer(Broken.TRUNCATED) from error
+    if len(found) > most:
+        raise BrokenAnswer(Broken.TOO_LONG)
+    if not stream.eof or stream.unused_data:
+        raise BrokenAnswer(Broken.TRUNCATED)
+    return found
+
+
+def _read_pause(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that an answer asks for; a moment counts from the answer's own date, not from our clock."""
+    text = headers.get("Retry-After", "").strip()
+    if _SECONDS.fullmatch(text):
+        return min(float(text), _MOST_SECONDS)
+    until, now = times.find_http_date(text), times.find_http_date(headers.get("Date"))
+    return None if until is None or now is None else max(0.0, (until - now).total_seconds())

@@ -3,20 +3,41 @@
 An answer counts only if it is whole: every line of its head has its end, and its body the length that was announced. A
 head that is cut looks like a whole one to most clients: an ETag cut short looks like an ETag, missing metadata like
 none. Connections stay open for the next request, of any thread.
+
+Python's timeouts are about silence. A peer that sends, or reads, one byte a second is never silent, and would keep a
+command alive for ever. Here each wait for the network is bounded by what is left of the whole exchange: one request
+and its answer, within a time of the wall clock and a number of bytes.
 """
 
 import re
 import select
+import time
 import weakref
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from azguard.wire import network
-from azguard.wire.exchange import CONNECTIONS, LONGEST_HEAD, PIECE, Exchange, spell
 from azguard.wire.failures import Broken, BrokenAnswer
 from azguard.wire.network import Way
 
+# What one process keeps open to a service: as many as it ever has requests under way.
+CONNECTIONS = 64
+# An exchange may take longer than its limit by the time that what it moves takes at this pace, which any network that
+# can be worked with keeps.
+PACE_BYTES_PER_SECOND = 64 * 1024
+# What one request reads of content, or a page of a listing, is a tenth of that; an error is a few sentences.
+MOST_BYTES = 64 * 1024 * 1024
+MOST_ERROR_BYTES = 1024 * 1024
+# An answer that is received adds at most the time of the longest that is asked for, a range of 8 MiB.
+_MOST_ADDED_SECONDS = 8 * 1024 * 1024 / PACE_BYTES_PER_SECOND
+# What is handed to the socket at once: one TLS record, so that the limit is looked at between two of them.
+_PIECE = 16 * 1024
+# Eight times what the service takes for metadata, names and all.
+_LONGEST_HEAD = 64 * 1024
+# The lineage, which is metadata.
+_LINEAGE = "x-ms-meta-azguardlineage"
 # A line may end without the carriage return.
 _ENDS_OF_HEAD = (b"\n\r\n", b"\n\n")
 _ENDS_OF_LINE = (b"\n",)
@@ -40,7 +61,7 @@ class Headers(Mapping[str, str]):
             if not colon:
                 raise BrokenAnswer(Broken.TRUNCATED)
             key, value = name.lower(), value.strip()
-            self._found[key] = (spell(name), f"{self._found[key][1]}, {value}" if key in self._found else value)
+            self._found[key] = (_spell(name), f"{self._found[key][1]}, {value}" if key in self._found else value)
 
     def __getitem__(self, name: str) -> str:
         return self._found[name.lower()][1]
@@ -103,6 +124,66 @@ class Connections:
             connection.close()
 
 
+class Exchange:
+    """One request and its answer, from the connection to the last byte, within ``seconds`` of wall-clock time.
+
+    What is moved adds to that, at ``PACE_BYTES_PER_SECOND``, so that the same limit serves a byte and a block. So the
+    longest, a range or a block of 8 MiB, may take two minutes more, if it keeps that pace to its end. An error adds
+    nothing, and without ``adds_time`` no answer does. No answer has more than ``MOST_BYTES``, and no error more than
+    ``MOST_ERROR_BYTES``.
+    """
+
+    def __init__(self, seconds: float, *, adds_time: bool) -> None:
+        self._seconds = seconds
+        self._ends = time.monotonic() + seconds
+        self._bytes_left = MOST_BYTES + _LONGEST_HEAD
+        self._seconds_to_add = _MOST_ADDED_SECONDS if adds_time else 0.0
+
+    @property
+    def left(self) -> float:
+        """Return the seconds left.
+
+        Raises:
+            TimeoutError: there are none.
+        """
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        return left
+
+    @property
+    def patience(self) -> float:
+        """Return the seconds within which one piece must be taken. What moved before is no time to be silent in.
+
+        Raises:
+            TimeoutError: the exchange has no time left.
+        """
+        return min(self.left, self._seconds)
+
+    def add_sent(self, count: int) -> None:
+        """Add the time for so many bytes that were sent."""
+        self._ends += count / PACE_BYTES_PER_SECOND
+
+    def start_answer(self) -> None:
+        """Note that the request was handed over: from here on the answer has ``seconds``."""
+        self._ends = min(self._ends, time.monotonic() + self._seconds)
+
+    def start_body(self, status: int) -> None:
+        """Note that the head of an answer was read, with this status."""
+        if status >= HTTPStatus.BAD_REQUEST:
+            self._bytes_left = MOST_ERROR_BYTES
+            self._seconds_to_add = 0.0
+
+    def add_received(self, count: int) -> None:
+        """Add the time for so many bytes that were received."""
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            raise BrokenAnswer(Broken.TOO_LONG)
+        added = min(count / PACE_BYTES_PER_SECOND, self._seconds_to_add)
+        self._seconds_to_add -= added
+        self._ends += added
+
+
 class OpenConnection:
     """A connection to a host, over which one request is sent at a time."""
 
@@ -155,10 +236,10 @@ class OpenConnection:
 
     def _send(self, head: bytes, body: bytes, exchange: Exchange) -> None:
         # One packet for what is small.
-        view = memoryview(head + body if len(body) < PIECE else head)
+        view = memoryview(head + body if len(body) < _PIECE else head)
         for content in (view, memoryview(body)[len(view) - len(head) :]):
-            for start in range(0, len(content), PIECE):
-                piece = content[start : start + PIECE]
+            for start in range(0, len(content), _PIECE):
+                piece = content[start : start + _PIECE]
                 self._socket.settimeout(exchange.patience)
                 self._socket.sendall(piece)
                 exchange.add_sent(len(piece))
@@ -180,6 +261,15 @@ def write_head(method: str, url: str, headers: Mapping[str, str], way: Way) -> b
     if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
         raise ValueError("a header has more than one line")
     return f"{text}\r\n\r\n".encode("latin-1")
+
+
+def _spell(name: str) -> str:
+    """Return the name of a header of an answer, that of the lineage as azguard writes it.
+
+    The service keeps names of metadata as they were written, and takes them in any case. Tools that write back what
+    they have read, such as azcopy, begin each with a capital letter.
+    """
+    return _LINEAGE if len(name) == len(_LINEAGE) and name.lower() == _LINEAGE else name
 
 
 def _close_all(idle: dict[Way, list[OpenConnection]]) -> None:
@@ -250,7 +340,7 @@ class _Reader:
                 place, end = min(found)
                 text, self.pending = self.pending[:place], self.pending[place + len(end) :]
                 return text.removesuffix(b"\r")
-            if len(self.pending) > LONGEST_HEAD:
+            if len(self.pending) > _LONGEST_HEAD:
                 raise BrokenAnswer(Broken.TRUNCATED)
             self.pending += self._receive()
 

@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 from azguard.accounts.logins import Answered
 from azguard.errors import LoginFailed
 from azguard.wire import client, unreachable
-from azguard.wire.client import Limits, NetworkClient
+from azguard.wire.client import REQUEST_ID, Limits, NetworkClient
 from azguard.wire.connections import Reply
-from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected
 
 _READS = ("GET", "HEAD")

@@ -24,7 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
 from azguard.times import iso
-from azguard.wire import throttling
+from azguard.wire import client
 from azguard.worker.settings import MessageFacts, WorkSettings
 
 # An answer that takes longer is better asked for anew, before a message is visible again.
@@ -124,7 +124,7 @@ class QueueInbox:
         return [Taken(each, at, at + _find_life_seconds(each, seconds)) for each in received]
 
     def find_asked_seconds(self) -> float:
-        return throttling.find_pause_seconds(self._queue.endpoint)
+        return client.find_pause_seconds(self._queue.endpoint)
 
     def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         # The service refuses to hide a message beyond its end.

@@ -11,10 +11,9 @@ from functools import cached_property
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from azguard.accounts.account import Account, Auth
-from azguard.wire import exchange
-from azguard.wire.client import Limits
+from azguard.wire import client
+from azguard.wire.client import REQUEST_ID, Limits
 from azguard.wire.connections import Headers, Reply
-from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Stage
 
 ECHO = REQUEST_ID
@@ -150,6 +149,6 @@ class _Client:
             raise BrokenAnswer(Broken.CLOSED)
         echo = "another" if answer.is_of_another else headers.get(ECHO, "")
         told = {**dict(answer.headers), ECHO: echo, "Content-Length": str(len(answer.body))}
-        exchange.check_echo(headers, told)
+        client.check_echo(headers, told)
         content = b"" if method == "HEAD" else answer.body
         return Reply(answer.status, "", Headers([f"{name}: {value}" for name, value in told.items()]), content)

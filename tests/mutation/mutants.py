@@ -110,7 +110,7 @@ MUTANTS = (
     Mutant(
         "the answer to another request is believed",
         "2, rule 3",
-        "azguard/wire/exchange.py",
+        "azguard/wire/client.py",
         "if (echo := answered.get(REQUEST_ID)) and (given := asked.get(REQUEST_ID)) and echo != given:",
         "if not answered:",
         "lock, renewed",

@@ -11,10 +11,9 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
 
 from azguard.accounts.account import Account
-from azguard.wire import exchange, identity
-from azguard.wire.client import Limits, NetworkClient
+from azguard.wire import client, identity
+from azguard.wire.client import REQUEST_ID, Limits, NetworkClient
 from azguard.wire.connections import Headers, Reply
-from azguard.wire.exchange import REQUEST_ID
 
 _REQUEST_ID = REQUEST_ID.lower()
 # A test may put a service like this in its place.
@@ -53,7 +52,7 @@ class LiveLike:
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, limits: Limits) -> Reply:
         """Send a request, and return the answer as it arrives: one to another request is none."""
         reply = self.deviate(self, Asked(method, url, headers, body, limits), self._forward)
-        exchange.check_echo(headers, reply.headers)
+        client.check_echo(headers, reply.headers)
         return reply
 
     def without(self, asked: Asked, *names: str, **more: str) -> Asked:

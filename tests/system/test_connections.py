@@ -14,8 +14,7 @@ from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.wire import network
 from azguard.wire.call import call
 from azguard.wire.client import Limits, NetworkClient
-from azguard.wire.connections import Connections, OpenConnection, write_head
-from azguard.wire.exchange import Exchange
+from azguard.wire.connections import Connections, Exchange, OpenConnection, write_head
 from azguard.wire.failures import BrokenAnswer, NotConnected, ServiceRefusal, Stage
 from azguard.wire.network import Origin, Way
 from azguard.wire.operations.blobs import BLOB_GET

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from azguard.wire import exchange
+from azguard.wire import client
 from tests.support.cli_world import CliWorld
 
 # By "C" the container, queue, table or share of the test is meant; each line is refused or not, the answers count.
@@ -33,9 +33,9 @@ def test_each_answer_repeats_the_id_of_its_request_and_no_other(cli: CliWorld, m
     pairs: list[tuple[str | None, str | None]] = []
 
     def check(asked: Mapping[str, str], answered: Mapping[str, str]) -> None:
-        pairs.append((asked.get(exchange.REQUEST_ID), answered.get(exchange.REQUEST_ID)))
+        pairs.append((asked.get(client.REQUEST_ID), answered.get(client.REQUEST_ID)))
 
-    monkeypatch.setattr(exchange, "check_echo", check)
+    monkeypatch.setattr(client, "check_echo", check)
     name = cli.container().replace("-", "")
     for number in range(3):
         cli.file(f"f{number}", "text")

@@ -3,7 +3,7 @@
 import pytest
 
 from azguard.errors import GaveUp, TransformFailed
-from azguard.wire.exchange import PACE_BYTES_PER_SECOND
+from azguard.wire.connections import PACE_BYTES_PER_SECOND
 from azguard.wire.failures import Refusal
 from tests.support.cases import cases
 from tests.support.fake_resource import Fault, Store

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Mapping
 
-from azguard.wire import throttling
+from azguard.wire import client
 from tests.support.cases import cases
 
 DATE = "Sat, 21 Nov 2026 12:00:00 GMT"
@@ -23,14 +23,14 @@ HOSTS = (f"https://acc{number}.blob.core.windows.net" for number in itertools.co
 )  # fmt: skip
 def test_an_answer_that_says_later_says_when(status: int, headers: Mapping[str, str], seconds: float) -> None:
     host = next(HOSTS)
-    throttling.note(f"{host}/site/a?comp=list", status, headers, lambda: 1000.0)
-    assert throttling.find_pause_seconds(host, lambda: 1000.0) == seconds
+    client.note_pause(f"{host}/site/a?comp=list", status, headers, lambda: 1000.0)
+    assert client.find_pause_seconds(host, lambda: 1000.0) == seconds
 
 
 def test_the_latest_answer_of_each_service_counts_until_its_time_is_over() -> None:
     host, other = next(HOSTS), next(HOSTS)
     for seconds in ("60", "7"):
-        throttling.note(host, 503, {"Retry-After": seconds}, lambda: 1000.0)
+        client.note_pause(host, 503, {"Retry-After": seconds}, lambda: 1000.0)
     now = iter((1000.0, 1006.0, 1007.0, 1100.0))
-    found = [throttling.find_pause_seconds(host, now.__next__) for _ in range(4)]
-    assert (found, throttling.find_pause_seconds(other, lambda: 1000.0)) == ([7.0, 1.0, 0.0, 0.0], 0.0)
+    found = [client.find_pause_seconds(host, now.__next__) for _ in range(4)]
+    assert (found, client.find_pause_seconds(other, lambda: 1000.0)) == ([7.0, 1.0, 0.0, 0.0], 0.0)
