@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from azguard.resources.lifecycles import Contents, Count
 
 
+# Whose address can name a snapshot, which is never written.
+_WITH_SNAPSHOTS = (Kind.BLOB, Kind.SHARE, Kind.DIR, Kind.FILE)
 #: Asks the service for a resource.
 Look = Callable[[Target, "Conditions", Deadline], Any]
 
@@ -46,19 +48,14 @@ class Noun:
         """Return the name of one such resource in a sentence, without an article."""
         return self.name or self.word
 
-    @property
-    def has_snapshots(self) -> bool:
-        """Return whether an address can name a snapshot, which is never written."""
-        return self.kind in (Kind.BLOB, Kind.SHARE, Kind.DIR, Kind.FILE)
+    def locate(self, env: Environment, resource: str) -> Target:
+        """Return the one that is to be written."""
+        return env.locate(resource, self.kind, writable=self.kind in _WITH_SNAPSHOTS)
 
     def declare(
-        self, app: Group, command: str, spec: CommandSpec, text: str, run: Callable[[Environment, Target], int | None]
+        self, app: Group, command: str, spec: CommandSpec, text: str, callback: Callable[..., int | None]
     ) -> None:
-        """Declare a command whose argument names one of them; ``text`` is its help."""
-
-        def callback(env: Environment, resource: Any) -> int | None:
-            return run(env, env.locate(resource, self.kind))
-
+        """Declare a command whose argument ``resource`` names one of them; ``text`` is its help."""
         callback.__annotations__["resource"] = self.argument
         app.command(command, spec=spec, text=text)(callback)
 
@@ -68,7 +65,8 @@ def declare_show(
 ) -> None:
     """Declare the command that shows one; ``field`` is in its examples, ``topic`` its topic, by default the noun's."""
 
-    def run(env: Environment, target: Target) -> None:
+    def show(env: Environment, resource: Any) -> None:
+        target = env.locate(resource, noun.kind)
         env.out.show(look(target, env.conditions(target), env.deadline))
 
     line, topics = f"azguard {noun.word} show {noun.example}", noun.topic if topic is None else topic
@@ -80,15 +78,16 @@ def declare_show(
 
     {f"Topics: {topics}" if topics else ""}
     """
-    noun.declare(app, "show", common.operation(operation), text, run)
+    noun.declare(app, "show", common.operation(operation), text, show)
 
 
 def declare_exists(app: Group, noun: Noun, operation: Operation, look: Look, remark: str = "") -> None:
     """Declare the command that tells by its exit status whether there is one; ``remark`` stands in its summary."""
 
-    def run(env: Environment, target: Target) -> int:
+    def exists(env: Environment, resource: Any) -> int:
         from azguard.resources import lifecycles
 
+        target = env.locate(resource, noun.kind)
         conditions = env.conditions(target)
         found = lifecycles.ask_whether_exists(target, lambda: look(target, conditions, env.deadline))
         return env.out.answer(found, 0 if found.exists else NotFound.exit_code)
@@ -100,7 +99,7 @@ def declare_exists(app: Group, noun: Noun, operation: Operation, look: Look, rem
         {line}
         {line} -o none && echo "it is there"
     """
-    noun.declare(app, "exists", common.operation(operation), text, run)
+    noun.declare(app, "exists", common.operation(operation), text, exists)
 
 
 def declare_list(
@@ -124,6 +123,74 @@ def declare_list(
         {line} --query '[].name' -o tsv
     """
     app.command("list", spec=spec, text=text)(list_)
+
+
+def declare_create(app: Group, noun: Noun, operation: Operation, text: str) -> None:
+    """Declare the command that creates one with nothing but metadata; ``text`` is its help."""
+
+    def callback(
+        env: Environment, resource: Any, metadata: common.Metadata = None, if_exists: common.IfExists = None
+    ) -> None:
+        create(env, noun.locate(env, resource), if_exists, metadata)
+
+    noun.declare(app, "create", common.operation(operation), text, callback)
+
+
+def declare_delete(
+    app: Group,
+    noun: Noun,
+    operation: Operation,
+    text: str,
+    *,
+    send: Callable[[Environment, Target, "Conditions", Deadline], Any],
+    look: Look,
+    count: "Count | None" = None,
+) -> None:
+    """Declare the command that deletes one by ``send``; ``text`` is its help.
+
+    ``count`` counts the contents of one, which only --with-contents deletes too.
+    """
+
+    def run(env: Environment, resource: Any, count: "Count | None", *, dry_run: bool) -> None:
+        from azguard.guards.resolve import Conditions
+
+        target = noun.locate(env, resource)
+        conditions = env.conditions(target)
+        seen = Conditions(lease_id=conditions.lease_id)
+        delete(
+            env,
+            target,
+            conditions,
+            lambda deadline: send(env, target, conditions, deadline),
+            lambda: look(target, seen, env.deadline),
+            count,
+            dry_run=dry_run,
+        )
+
+    def delete_with_contents(
+        env: Environment, resource: Any, *, with_contents: common.WithContents = False, dry_run: common.DryRun = False
+    ) -> None:
+        run(env, resource, None if with_contents else count, dry_run=dry_run)
+
+    def delete_empty(env: Environment, resource: Any, *, dry_run: common.DryRun = False) -> None:
+        run(env, resource, None, dry_run=dry_run)
+
+    callback: Callable[..., None] = delete_empty if count is None else delete_with_contents
+    noun.declare(app, "delete", common.operation(operation), text, callback)
+
+
+def declare_entries(app: Group, text: str, kind: Kind | None = None) -> None:
+    """Declare the command that lists what is in a share or directory, or only what is of this kind."""
+    from azguard.cli.input import addresses
+
+    def list_(env: Environment, folder: Any, prefix: common.Prefix = None, num_results: common.Limit = None) -> None:
+        from azguard.files import entries
+
+        target = addresses.locate_folder(env, folder)
+        env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=num_results, kind=kind))
+
+    list_.__annotations__["folder"] = addresses.Folder
+    app.command("list", spec=common.remote("List Directories and Files honours no conditions"), text=text)(list_)
 
 
 def create(

@@ -41,7 +41,8 @@ def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look:
     ``look`` returns the part, or a pair of it and its lineage.
     """
 
-    def run(env: Environment, target: Target) -> None:
+    def get(env: Environment, resource: Any) -> None:
+        target = env.locate(resource, noun.kind)
         found = look(target, env.conditions(target), env.deadline)
         _deliver_part(env, target, part, *(found if isinstance(found, tuple) else (found,)))
 
@@ -59,7 +60,7 @@ def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look:
     """
     commands = Group(f"The {words} of a {noun.called}: get, set.")
     app.add(command, commands)
-    noun.declare(commands, "get", common.operation(operation), text, run)
+    noun.declare(commands, "get", common.operation(operation), text, get)
     return commands
 
 
@@ -67,7 +68,7 @@ def declare_set(commands: Group, noun: Noun, part: Part, operation: Operation, r
     """Declare the set of metadata or policies; ``text`` is its help."""
 
     def write(env: Environment, resource: Any, read: Callable[[], Any]) -> None:
-        target = env.locate(resource, noun.kind, writable=noun.has_snapshots)
+        target = noun.locate(env, resource)
         # Read first: where get is at the other end of the pipe, what guards this is recorded only then.
         wanted, seen = read()
         _record_set(env, target, part, replace(env, target, wanted, env.conditions(target, seen)))
@@ -80,9 +81,8 @@ def declare_set(commands: Group, noun: Noun, part: Part, operation: Operation, r
     def set_policies(env: Environment, resource: Any, file: common.JsonFile = None) -> None:
         write(env, resource, lambda: read_policies(file, noun.kind))
 
-    callback = set_metadata if part is Part.METADATA else set_policies
-    callback.__annotations__["resource"] = noun.argument
-    commands.command("set", spec=common.operation(operation), text=text)(callback)
+    callback: Callable[..., None] = set_metadata if part is Part.METADATA else set_policies
+    noun.declare(commands, "set", common.operation(operation), text, callback)
 
 
 def declare_policies(

@@ -95,13 +95,10 @@ declare_exists(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show)
 declare_list(app, _CONTAINER, common.remote("List Containers honours no conditions"), containers.list_containers)
 
 
-@app.command(spec=common.operation(CONTAINER_DELETE))
-def delete(
-    env: Environment,
-    container: common.Container,
-    with_contents: common.WithContents = False,
-    dry_run: common.DryRun = False,
-) -> None:
+nouns.declare_delete(
+    app,
+    _CONTAINER,
+    CONTAINER_DELETE,
     """Delete a container, if it is empty and unchanged.
 
     A container with blobs in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
@@ -117,18 +114,11 @@ def delete(
         azguard container delete site --last-writer-wins
 
     Topics: conditions
-    """
-    target = env.locate(container, Kind.CONTAINER)
-    conditions = env.conditions(target)
-    nouns.delete(
-        env,
-        target,
-        conditions,
-        lambda deadline: containers.delete(target, conditions, env.lease_records, deadline),
-        lambda: containers.show(target, Conditions(lease_id=conditions.lease_id), env.deadline),
-        None if with_contents else listing.count_blobs,
-        dry_run=dry_run,
-    )
+    """,
+    send=lambda env, target, conditions, deadline: containers.delete(target, conditions, env.lease_records, deadline),
+    look=containers.show,
+    count=listing.count_blobs,
+)
 
 
 @acl_app.command(name="set", spec=common.operation(CONTAINER_SET_ACL))

@@ -13,7 +13,6 @@ from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import declare_metadata
 from azguard.files import directories, entries
-from azguard.guards.resolve import Conditions
 from azguard.wire.operations.shares import (
     DIRECTORY_CREATE,
     DIRECTORY_DELETE,
@@ -37,13 +36,10 @@ declare_metadata(
 )
 
 
-@app.command(spec=common.operation(DIRECTORY_CREATE))
-def create(
-    env: Environment,
-    directory: addresses.Directory,
-    metadata: common.Metadata = None,
-    if_exists: common.IfExists = None,
-) -> None:
+nouns.declare_create(
+    app,
+    _DIRECTORY,
+    DIRECTORY_CREATE,
     """Create a directory; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     Its parent directory must exist. Creating is atomic: if several try, one succeeds.
@@ -53,22 +49,14 @@ def create(
         azguard dir create team/reports --if-exists skip
 
     Topics: files
-    """
-    target = env.locate(directory, Kind.DIR, writable=True)
-    nouns.create(env, target, if_exists, metadata)
-
-
+    """,
+)
 declare_show(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, directories.show)
 declare_exists(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, directories.show)
 
 
-@app.command(name="list", spec=common.remote("List Directories and Files honours no conditions"))
-def list_(
-    env: Environment,
-    folder: addresses.Folder,
-    prefix: common.Prefix = None,
-    num_results: common.Limit = None,
-) -> None:
+nouns.declare_entries(
+    app,
     """List the directories in a share or directory. For files too, see azguard file list.
 
     Examples:
@@ -76,13 +64,15 @@ def list_(
         azguard dir list team/reports --query '[].name' -o tsv
 
     Topics: files
-    """
-    target = addresses.locate_folder(env, folder)
-    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=num_results, kind=Kind.DIR))
+    """,
+    Kind.DIR,
+)
 
 
-@app.command(spec=common.operation(DIRECTORY_DELETE))
-def delete(env: Environment, directory: addresses.Directory, dry_run: common.DryRun = False) -> None:
+nouns.declare_delete(
+    app,
+    _DIRECTORY,
+    DIRECTORY_DELETE,
     """Delete a directory, if it is empty.
 
     A directory that is not empty is never deleted (exit 40). The service cannot guard the version of a directory:
@@ -94,17 +84,10 @@ def delete(env: Environment, directory: addresses.Directory, dry_run: common.Dry
         azguard dir delete team/reports --etag @last --allow-race
 
     Topics: files
-    """
-    target = env.locate(directory, Kind.DIR, writable=True)
-    conditions = env.conditions(target)
-    nouns.delete(
-        env,
-        target,
-        conditions,
-        lambda deadline: directories.delete(target, conditions, deadline),
-        lambda: directories.show(target, Conditions(), env.deadline),
-        dry_run=dry_run,
-    )
+    """,
+    send=lambda _, target, conditions, deadline: directories.delete(target, conditions, deadline),
+    look=directories.show,
+)
 
 
 @app.command(spec=common.operation(DIRECTORY_RENAME))
@@ -159,8 +142,6 @@ def set_properties(env: Environment, directory: addresses.Directory, given: SmbP
 
     Topics: files
     """
-    from azguard.files import entries
-
     target = env.locate(directory, Kind.DIR, writable=True)
     wanted = given.build()
     conditions = env.conditions(target)

@@ -298,7 +298,7 @@ def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None, d
 @app.command(spec=common.operation(QUEUE_CLEAR_MESSAGES))
 def clear(
     env: Environment,
-    queue: common.Queue,
+    resource: common.Queue,
     with_contents: common.WithContents = False,
     dry_run: common.DryRun = False,
 ) -> None:
@@ -316,7 +316,7 @@ def clear(
     from azguard.queues import queues
     from azguard.resources.lifecycles import require_empty
 
-    target = env.locate(queue, Kind.QUEUE)
+    target = env.locate(resource, Kind.QUEUE)
     conditions = env.conditions(target)
     if dry_run:
         count = None if with_contents else queues.count_messages

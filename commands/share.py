@@ -107,7 +107,7 @@ def list_(
 @app.command(spec=common.operation(SHARE_DELETE))
 def delete(
     env: Environment,
-    share: addresses.Share,
+    resource: addresses.Share,
     with_contents: common.WithContents = False,
     delete_snapshots: Annotated[
         str | None, option("--delete-snapshots", "include", "Delete its snapshots too.", choice)
@@ -130,7 +130,7 @@ def delete(
 
     Topics: files
     """
-    target = env.locate(share, Kind.SHARE)
+    target = env.locate(resource, Kind.SHARE)
     conditions = env.conditions(target)
     snapshots = delete_snapshots is not None
     nouns.delete(

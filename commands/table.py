@@ -44,7 +44,7 @@ declare_list(app, _TABLE, common.operation(TABLE_QUERY_TABLES), tables.list_tabl
 @app.command(spec=common.operation(TABLE_DELETE))
 def delete(
     env: Environment,
-    table: common.Table,
+    resource: common.Table,
     with_contents: common.WithContents = False,
     dry_run: common.DryRun = False,
 ) -> None:
@@ -63,7 +63,7 @@ def delete(
 
     Topics: tables
     """
-    target = env.locate(table, Kind.TABLE)
+    target = env.locate(resource, Kind.TABLE)
     conditions = env.conditions(target)
     if dry_run:
         # A table has no other properties.

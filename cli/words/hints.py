@@ -219,7 +219,7 @@ def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> s
     look = {"container": ["blob", "list"], "table": ["entity", "query"], "share": ["file", "list"]}.get(
         noun, ["message", "peek"]
     )
-    see = command_line.show(["azguard", *look, str(params["queue" if noun == "message" else noun])])
+    see = command_line.show(["azguard", *look, str(params["resource"])])
     own, rest = command_line.split(argv)
     again = command_line.show(["azguard", *own, "--with-contents", *rest])
     return f"see what is in it: {see}\n      to delete that too: {again}"

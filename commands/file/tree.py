@@ -65,13 +65,8 @@ declare_show(app, _FILE, FILE_GET_PROPERTIES, files.show, "content_length")
 declare_exists(app, _FILE, FILE_GET_PROPERTIES, files.show, " Where its share does not exist, an error says so (44).")
 
 
-@app.command(name="list", spec=common.remote("List Directories and Files honours no conditions"))
-def list_(
-    env: Environment,
-    folder: addresses.Folder,
-    prefix: common.Prefix = None,
-    num_results: common.Limit = None,
-) -> None:
+nouns.declare_entries(
+    app,
     """List the directories and files in a share or directory, not those below its directories.
 
     Examples:
@@ -80,9 +75,8 @@ def list_(
         azguard file list team --query "[?type=='file'].name" -o tsv
 
     Topics: files
-    """
-    target = addresses.locate_folder(env, folder)
-    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=num_results))
+    """,
+)
 
 
 @app.command(spec=common.operation(FILE_DELETE))
@@ -200,7 +194,6 @@ def set_properties(env: Environment, file: addresses.File, given: FilePropertyOp
 
     Topics: files
     """
-    from azguard.files import entries
     from azguard.resources.properties import ContentHeaders
 
     target = env.locate(file, Kind.FILE, writable=True)

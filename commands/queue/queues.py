@@ -14,7 +14,6 @@ from azguard.cli.options.types import COUNT, FILE
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import NO_ETAG, declare_part, declare_policies, declare_set
-from azguard.guards.resolve import Conditions
 from azguard.queues import queues
 from azguard.requests.deadline import Deadline
 from azguard.times import say_count
@@ -79,13 +78,10 @@ declare_set(
 declare_policies(app, _QUEUE, QUEUE_GET_ACL, QUEUE_SET_ACL, note=NO_ETAG)
 
 
-@app.command(spec=common.operation(QUEUE_CREATE))
-def create(
-    env: Environment,
-    queue: common.Queue,
-    metadata: common.Metadata = None,
-    if_exists: common.IfExists = None,
-) -> None:
+nouns.declare_create(
+    app,
+    _QUEUE,
+    QUEUE_CREATE,
     """Create a queue; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     The queue gets a metadata entry of azguard's own. After a lost answer it proves that this create was applied. If
@@ -97,9 +93,8 @@ def create(
         azguard queue create mails --metadata owner=ops
 
     Topics: queues
-    """
-    target = env.locate(queue, Kind.QUEUE)
-    nouns.create(env, target, if_exists, metadata)
+    """,
+)
 
 
 @app.command(spec=common.operation(QUEUE_GET_METADATA))
@@ -122,13 +117,10 @@ declare_exists(app, _QUEUE, QUEUE_GET_METADATA, queues.show)
 declare_list(app, _QUEUE, common.remote("List Queues honours no conditions"), queues.list_queues)
 
 
-@app.command(spec=common.operation(QUEUE_DELETE))
-def delete(
-    env: Environment,
-    queue: common.Queue,
-    with_contents: common.WithContents = False,
-    dry_run: common.DryRun = False,
-) -> None:
+nouns.declare_delete(
+    app,
+    _QUEUE,
+    QUEUE_DELETE,
     """Delete a queue, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     A queue with messages in it, hidden ones included, is not deleted (exit 42) unless you give --with-contents. On a
@@ -143,18 +135,11 @@ def delete(
         azguard queue delete jobs --last-writer-wins --with-contents
 
     Topics: queues
-    """
-    target = env.locate(queue, Kind.QUEUE)
-    conditions = env.conditions(target)
-    nouns.delete(
-        env,
-        target,
-        conditions,
-        lambda deadline: queues.delete(target, conditions, deadline),
-        lambda: queues.show(target, Conditions(), env.deadline),
-        None if with_contents else queues.count_messages,
-        dry_run=dry_run,
-    )
+    """,
+    send=lambda _, target, conditions, deadline: queues.delete(target, conditions, deadline),
+    look=queues.show,
+    count=queues.count_messages,
+)
 
 
 @app.command(spec=common.remote("a message is tied to its receipt, which queue move has just got"))
