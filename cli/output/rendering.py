@@ -254,7 +254,7 @@ class _Table:
             max([terminal.measure(cell) for cell in column if terminal.measure(cell) <= limit], default=limit)
             for column, limit in zip(columns, most, strict=False)
         ]
-        self._rights = [_unit(key, layout) is not None for key in keys]
+        self._rights = [layout.find(key).unit is not None for key in keys]
 
     def head(self) -> list[Line]:
         rule = ("-" if terminal.is_ascii(sys.stdout) else "\u2500") * (sum(self._widths) + _margin(self._keys) - 1)
@@ -313,7 +313,8 @@ def _measure(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> lis
         for key in keys
     ]
     return [
-        min(width, _SHORTEST_TEXT) if _is_cut(key, layout) else width for key, width in zip(keys, widths, strict=True)
+        min(width, _SHORTEST_TEXT) if layout.find(key).is_cut else width
+        for key, width in zip(keys, widths, strict=True)
     ]
 
 
@@ -324,7 +325,7 @@ def _margin(keys: list[str]) -> int:
 
 def _measure_room(rows: list[dict[str, Any]], keys: list[str], layout: Layout, width: int) -> int:
     """Return how wide a text that is cut may be, so that the other columns are shown whole."""
-    cut = [key for key in keys if _is_cut(key, layout)]
+    cut = [key for key in keys if layout.find(key).is_cut]
     others = [key for key in keys if key not in cut]
     widths = _measure(rows, others, layout)
     folding = min(_folding(layout), len(others))
@@ -343,14 +344,6 @@ def _title(key: str, layout: Layout) -> str:
     return key if layout.is_verbatim else (layout.find(key).title or key).replace("_", " ")
 
 
-def _unit(key: str, layout: Layout) -> Unit | None:
-    return layout.find(key).unit
-
-
-def _is_cut(key: str, layout: Layout) -> bool:
-    return layout.find(key).is_cut
-
-
 def _style(key: str, value: Any, layout: Layout) -> str:
     return _MARKED_STYLE if value in layout.find(key).marked else ""
 
@@ -358,7 +351,7 @@ def _style(key: str, value: Any, layout: Layout) -> str:
 def _shorten(key: str, value: Any, layout: Layout, room: int) -> str:
     """Return a cell in one line; of a text of any length, as much as there is room for."""
     shown = _one_line(key, value, layout)
-    if not _is_cut(key, layout) or terminal.measure(shown) <= room:
+    if not layout.find(key).is_cut or terminal.measure(shown) <= room:
         return shown
     mark = "" if terminal.is_ascii(sys.stdout) else "\u2026"
     return terminal.cut(shown, room - len(mark)) + mark
@@ -369,12 +362,12 @@ def _one_line(key: str, value: Any, layout: Layout) -> str:
 
 
 def _cell(key: str, value: Any, layout: Layout) -> str:
-    is_count = _unit(key, layout) in (Unit.ITEMS, Unit.BYTES) and isinstance(value, int)
+    is_count = layout.find(key).unit in (Unit.ITEMS, Unit.BYTES) and isinstance(value, int)
     return f"{value:,}" if is_count else _value(key, value, layout)
 
 
 def _value(key: str, value: Any, layout: Layout) -> str:
-    if _unit(key, layout) is Unit.SECONDS and isinstance(value, int):
+    if layout.find(key).unit is Unit.SECONDS and isinstance(value, int):
         return span(value)
     if not layout.is_verbatim and key not in layout.verbatim and isinstance(value, str):
         value = _FRACTION.sub("", value)
@@ -383,7 +376,7 @@ def _value(key: str, value: Any, layout: Layout) -> str:
 
 def _with_unit(key: str, value: Any, layout: Layout) -> str:
     """Return a value as a panel shows it, where no heading says what it counts."""
-    if _unit(key, layout) is Unit.BYTES and isinstance(value, int):
+    if layout.find(key).unit is Unit.BYTES and isinstance(value, int):
         return say_count(value, "byte")
     return _cell(key, value, layout)
 
