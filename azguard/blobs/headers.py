@@ -39,11 +39,20 @@ TIERS = ("Hot", "Cool", "Cold", "Archive", *(f"P{size}" for size in (4, 6, 10, 1
 
 
 def rewrite(
-    target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, attempt: Attempt
+    target: Target,
+    conditions: Conditions,
+    records: LeaseRecords,
+    deadline: Deadline,
+    attempt: Attempt,
+    *,
+    is_proved: bool = False,
 ) -> Rewritten:
-    """Read the properties of a blob and write over the version that was read."""
+    """Read the properties of a blob and write over the version that was read.
+
+    ``is_proved`` holds a lease meanwhile in any case, which proves whose a write is that leaves no trace.
+    """
     try:
-        if conditions.headers and conditions.expected_etag is None:
+        if is_proved or (conditions.headers and conditions.expected_etag is None):
             return _rewrite_under_lease(target, conditions, records, deadline, attempt)
         return _rewrite_version(target, conditions, deadline, attempt)
     except Changed as error:
@@ -86,9 +95,8 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
     while True:
         found = _read(target, conditions, deadline)
         require_version(target, conditions.expected_etag, found.etag)
-        tied = replace(conditions, headers={Condition.IF_MATCH.header: found.etag}, expected_etag=found.etag)
         try:
-            settled = attempt(found, tied)
+            settled = attempt(found, _tie(conditions, found.etag))
         except Changed as error:
             if conditions.expected_etag is not None:
                 raise
@@ -99,12 +107,18 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
         return _build_result(target, conditions, found, settled, refused)
 
 
+def _tie(conditions: Conditions, etag: str) -> Conditions:
+    return replace(conditions, headers={Condition.IF_MATCH.header: etag}, expected_etag=etag)
+
+
 def _rewrite_under_lease(
     target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, attempt: Attempt
 ) -> Rewritten:
     with guard.hold(target, conditions.lease_id, records, deadline) as held:
-        found = _read(target, replace(conditions, lease_id=held.lease_id), deadline)
-        settled = attempt(found, replace(conditions, lease_id=held.lease_id))
+        under = replace(conditions, lease_id=held.lease_id)
+        found = _read(target, under, deadline)
+        require_version(target, conditions.expected_etag, found.etag)
+        settled = attempt(found, under if conditions.headers else _tie(under, found.etag))
     return _build_result(target, conditions, found, settled, 0)
 
 

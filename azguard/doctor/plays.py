@@ -100,6 +100,8 @@ PLAYS: Mapping[str, Play] = MappingProxyType(
         "blob.get": _fixed(Kind.BLOB),
         "blob.get_properties": _fixed(Kind.BLOB),
         "blob.set_properties": _fixed(Kind.BLOB, content_type="text/plain"),
+        "blob.resize": _fixed(Kind.BLOB, "page", size=PAGE_BYTES),
+        "blob.set_sequence_number": _fixed(Kind.BLOB, "page", sequence_action="increment"),
         "blob.set_metadata": _fixed(Kind.BLOB, metadata=_METADATA),
         "blob.set_tier": _fixed(Kind.BLOB, access_tier="Cool"),
         "blob.get_tags": _fixed(Kind.BLOB),

@@ -28,6 +28,8 @@ ARGUMENTS = {
     "rehydrate_priority": "x-ms-rehydrate-priority",
     "tags": "x-ms-tags",
     "size": "x-ms-blob-content-length",
+    "sequence_action": "x-ms-sequence-number-action",
+    "sequence_number": "x-ms-blob-sequence-number",
     "write": "x-ms-write",
     "attributes": "x-ms-file-attributes",
     "created": "x-ms-file-creation-time",

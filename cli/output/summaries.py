@@ -46,6 +46,7 @@ _VERBS = {
     "abort-copy": "stopped the copy to",
     "undelete": "brought back",
     "resize": "set the length of",
+    "set-sequence-number": "set the sequence number of",
     "range put": "wrote a range of",
     "range clear": "cleared a range of",
 }
@@ -83,9 +84,10 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
     if "snapshot_address" in result:
         return _MARK + _join(f"kept {_name(result)} as {result['snapshot_address'].partition(':')[2]}", _tries(result))
     what = f"{_verb(result, command)} {_name(result)}"
+    is_number = command.endswith("set-sequence-number")
     return _MARK + _join(
         what,
-        _size(result, before),
+        f"now {result['sequence_number']}" if is_number else _size(result, before),
         _visibility(result),
         _created_keys(result),
         _tries(result),

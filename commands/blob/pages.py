@@ -14,8 +14,8 @@ from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import ContentOptions
 from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, SourceUrl, read_source
-from azguard.cli.options.types import HEADER, SIZE, size
-from azguard.cli.parsing.rows import argument, option
+from azguard.cli.options.types import HEADER, SIZE, size, whole
+from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, one_of
 from azguard.errors import UsageError
@@ -29,6 +29,8 @@ from azguard.wire.operations.blobs import (
     BLOB_GET_PAGE_RANGES,
     BLOB_PUT_PAGE,
     BLOB_PUT_PAGE_FROM_URL,
+    BLOB_RESIZE,
+    BLOB_SET_SEQUENCE_NUMBER,
 )
 
 if TYPE_CHECKING:
@@ -40,9 +42,12 @@ if TYPE_CHECKING:
 _PageBlob = Annotated[str, argument("BLOB", "The page blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)]
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)]
 _WHOLE_PAGES = checked("--offset --length", "whole pages of 512 bytes", "page_blob.check_range")
+# The longest page blob: 8 TiB.
+_LENGTH = size(0, 8 * 1024**4)
+_NUMBER = whole(0, 2**63 - 1)
 
 app = Group("Pages of a blob: page.")
-page_app = Group("Pages of a page blob: put, clear, ranges.")
+page_app = Group("Pages of a page blob: put, clear, resize, set-sequence-number, ranges.")
 app.add("page", page_app)
 
 
@@ -213,6 +218,77 @@ def clear_pages(
         return
     done = page_write.clear(write, length, env.lease_records)
     record_pages(env, write, done)
+    env.out.show(done)
+
+
+@page_app.command(
+    "resize",
+    spec=common.operation(BLOB_RESIZE),
+    rules=(
+        one_of("SIZE --size", "how long the blob is to be", "write it behind the blob, as in: disks/a 1MiB"),
+        checked("SIZE --size", "whole pages of 512 bytes", "page_blob.check_range"),
+    ),
+)
+def resize_pages(
+    env: Environment,
+    blob: _PageBlob,
+    length: Annotated[int | None, argument("[SIZE]", "The new length.", _LENGTH)] = None,
+    size: Annotated[int | None, option("--size", "SIZE", "The new length, as another way to say it.", _LENGTH)] = None,
+) -> None:
+    """Set the length of a page blob, if it is still the version that you read.
+
+    What was added is zeros. The pages behind a shorter length are gone.
+
+    azguard holds a lease for a moment, so that a lost answer can be settled. If the blob is leased, give --lease-id.
+
+    Examples:
+        azguard blob page resize disks/a 4MiB
+
+    Topics: conditions, leases
+    """
+    from azguard.blobs.content.page_blob import PageBlobChange
+
+    target = env.locate(blob, Kind.BLOB, writable=True)
+    conditions = env.conditions(target)
+    change = PageBlobChange(length=size if length is None else length)
+    done, made = change.make(target, conditions, env.lease_records, env.deadline)
+    if conditions.expected_etag is not None:
+        env.reads.record(target, done, lineage=made.lineage)
+    env.out.show(done)
+
+
+@page_app.command(
+    "set-sequence-number",
+    spec=common.operation(BLOB_SET_SEQUENCE_NUMBER),
+    rules=(one_of("--update --max --increment", "which number it gets"),),
+)
+def set_sequence_number(
+    env: Environment,
+    blob: _PageBlob,
+    update: Annotated[int | None, option("--update", "N", "Set it to N.", _NUMBER)] = None,
+    most: Annotated[int | None, option("--max", "N", "Set it to N, unless it is higher.", _NUMBER)] = None,
+    increment: Annotated[bool, flag("--increment", "Raise it by one.")] = False,
+) -> None:
+    """Set the sequence number of a page blob, if it is still the version that you read.
+
+    Writers of pages name it with --if-sequence-number-eq and the like. Here the service compares no sequence number:
+    the version guards it. The ETag changes, the content does not.
+
+    azguard holds a lease for a moment, so that a lost answer can be settled. If the blob is leased, give --lease-id.
+
+    Examples:
+        azguard blob page set-sequence-number disks/a --increment
+        azguard blob page set-sequence-number disks/a --max 7
+
+    Topics: conditions, leases
+    """
+    from azguard.blobs.content.page_blob import PageBlobChange
+
+    target = env.locate(blob, Kind.BLOB, writable=True)
+    action = "increment" if increment else "max" if update is None else "update"
+    change = PageBlobChange(action=action, number=most if update is None else update)
+    done, made = change.make(target, env.conditions(target), env.lease_records, env.deadline)
+    env.reads.follow(target, made.before, done.etag, made.lineage)
     env.out.show(done)
 
 

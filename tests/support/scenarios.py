@@ -101,6 +101,8 @@ SCENARIOS = (
     Scenario("blob.seal_append_blob", "blob append seal {blob}", ("append_blob",)),
     Scenario("blob.put_page", "blob page put {blob}", ("page_blob",), bytes(range(256)) * 2),
     Scenario("blob.clear_page", "blob page clear {blob} --length 512", ("page_blob",)),
+    Scenario("blob.resize", "blob page resize {blob} 1KiB", ("page_blob",)),
+    Scenario("blob.set_sequence_number", "blob page set-sequence-number {blob} --increment", ("page_blob",)),
     Scenario("blob.get_page_ranges", "blob page ranges {blob}", ("page_blob",), pins=True),
     Scenario("blob.append_block_from_url", "blob append {blob} --source {source}", ("append_blob",), pins=True,
              elsewhere=_NO_SOURCES, answer=_DONE),

@@ -98,7 +98,7 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "blob page put": (("container", "create", "disks", "--if-exists", "skip"),),
     **dict.fromkeys(
-        ("blob page clear", "blob page ranges"),
+        ("blob page clear", "blob page resize", "blob page set-sequence-number", "blob page ranges"),
         (
             ("container", "create", "disks", "--if-exists", "skip"),
             ("blob", "page", "put", "disks/a", "-f", "boot.img", "--create", "1MiB"),

@@ -1,24 +1,35 @@
-"""A page blob: found, created, its ranges; and one write of pages as a value. A page is a range of 512 bytes."""
+"""A page blob: found, created, its ranges, its length and sequence number; and one write of pages as a value.
 
-from collections.abc import Iterator
+A page is a range of 512 bytes.
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import refusals
+from azguard.blobs import headers, refusals
 from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
+from azguard.leases.cache_records import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
-from azguard.requests.results import Written
-from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.results import ContentWritten, Written
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.resources.downloads import DataRange, name_range, walk_ranges
+from azguard.resources.parts import Rewritten
+from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_GET_PAGE_RANGES, BLOB_PUT_PAGE_BLOB
+from azguard.wire.operations.blobs import (
+    BLOB_GET_PAGE_RANGES,
+    BLOB_PUT_PAGE_BLOB,
+    BLOB_RESIZE,
+    BLOB_SET_SEQUENCE_NUMBER,
+)
 from azguard.wire.rows import SEQUENCE
 
 PAGE_BLOB = "PageBlob"
@@ -44,6 +55,14 @@ class PagesWritten(Written):
     sequence_number: int | None
     #: Whether the blob was created for it.
     created: bool
+
+
+@frozen(kw_only=True)
+class PageBlobChanged(ContentWritten):
+    """A change of the length or of the sequence number of a page blob."""
+
+    blob_type: str
+    sequence_number: int
 
 
 @frozen(kw_only=True)
@@ -216,3 +235,66 @@ def list_ranges(
         else:
             break
     yield from ranges
+
+
+@frozen(kw_only=True)
+class PageBlobChange:
+    """What is to change of a page blob: its length, or its sequence number."""
+
+    length: int | None = None
+    #: ``update``, ``max`` or ``increment``; None leaves the number as it is.
+    action: str | None = None
+    number: int | None = None
+
+    def make(
+        self, target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline
+    ) -> tuple[PageBlobChanged, Rewritten]:
+        """Change it under a lease, which proves whose the change is if the answer is lost.
+
+        Raises:
+            BadRequest: it is no page blob.
+            Changed: it is not the version that the conditions name.
+            OutcomeUnknown: the answer was lost, and the lease ended before it could be asked.
+            UsageError: the length does not consist of whole pages.
+        Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-properties
+        """
+        check_range(0, self.length, "size")
+        known: dict[str, Any] = {}
+
+        def attempt(found: Any, under: Conditions) -> Settled[Any]:
+            _check_type(target, found)
+            length, number = known["length"], known["number"] = self._foresee(found)
+            request = WriteRequest[Mapping[str, Any]](
+                target=target,
+                send=lambda: self._send(target, under, deadline),
+                look=lambda patience: headers.find_outcome(
+                    found,
+                    target,
+                    under.lease_id,
+                    patience,
+                    lambda current: (current.size, current.page_blob_sequence_number) == (length, number),
+                ),
+                expected_etag=under.expected_etag,
+                resend=headers.excludes_copies(conditions, under),
+            )
+            settled = send_until_settled(request, deadline)
+            return Settled({**settled.answer, "lineage": found.metadata.get(KEY)}, settled.attempts, settled.doubts)
+
+        done = headers.rewrite(target, conditions, records, deadline, attempt, is_proved=True)
+        told = {"content_length": known["length"], "sequence_number": known["number"]}
+        return PageBlobChanged(**vars(done.written), blob_type=PAGE_BLOB, **told), done
+
+    def _foresee(self, found: Any) -> tuple[int, int]:
+        """Return the length and the sequence number that it gives to a version."""
+        before = found.page_blob_sequence_number or 0
+        number = self.number or 0
+        after = {"update": number, "max": max(before, number), "increment": before + 1}
+        length: int = found.size if self.length is None else self.length
+        return length, before if self.action is None else after[self.action]
+
+    def _send(self, target: Target, under: Conditions, deadline: Deadline) -> Answer:
+        timeouts, sent = write_timeouts(deadline), under.request_headers
+        if self.action is None:
+            return call(BLOB_RESIZE, target, timeouts, headers=sent, size=self.length)
+        asked: dict[str, Any] = {"sequence_action": self.action, "sequence_number": self.number}
+        return call(BLOB_SET_SEQUENCE_NUMBER, target, timeouts, headers=sent, **asked)

@@ -83,6 +83,15 @@ BLOB_GET_PROPERTIES = _reads(
 BLOB_SET_PROPERTIES = _changes(
     "blob.set_properties", "set-blob-properties", http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION)
 )
+# What of the properties is not sent alone stays. The service evaluates no sequence number here, as it does on pages.
+BLOB_RESIZE = _changes(
+    "blob.resize", "set-blob-properties", http=speaks("PUT", "properties", sends="size", returns=_PAGES)
+)
+BLOB_SET_SEQUENCE_NUMBER = _changes(
+    "blob.set_sequence_number",
+    "set-blob-properties",
+    http=speaks("PUT", "properties", sends="sequence_action sequence_number", returns=_PAGES),
+)
 BLOB_SET_METADATA = _changes(
     "blob.set_metadata",
     "set-blob-metadata",

@@ -215,3 +215,13 @@ def test_who_clears_nothing_is_told_how_to_make_it(cli: CliWorld) -> None:
     disk = f"{cli.container()}/disk"
     ran = cli.call("blob", "page", "clear", disk, "--length", "512", "--last-writer-wins", "-o", "json")
     assert (ran.code, ran.error["hint"]) == (44, f"to create it: azguard blob page put {disk} --create BYTES")
+
+
+def test_a_page_blob_gets_the_length_and_the_number_that_is_said(cli: CliWorld, seen: str) -> None:
+    numbers = [("--update", "5"), ("--max", "3"), ("--increment",), ("--update", "2")]
+    told = [cli.call("blob", "page", "set-sequence-number", seen, *each).json["sequence_number"] for each in numbers]
+    assert told == [5, 5, 6, 2]
+    assert cli.call("blob", "page", "resize", seen, "512").json["content_length"] == 512
+    with sdk(cli, seen) as client:
+        found = client.get_blob_properties()
+    assert (found.size, found.page_blob_sequence_number) == (512, 2)

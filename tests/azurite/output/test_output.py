@@ -82,6 +82,8 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         ("blob block commit", ("blob", "block", "commit", f"{blob}5", "--block-id", "cGFydA==")),
         ("blob page", ("blob", "page", "put", f"{blob}4", "--create", "1KiB", "-f", "page")),
         ("blob page", ("blob", "page", "clear", f"{blob}4", "--length", "512")),
+        ("blob page changed", ("blob", "page", "resize", f"{blob}4", "2KiB")),
+        ("blob page changed", ("blob", "page", "set-sequence-number", f"{blob}4", "--max", "3")),
         ("blob page ranges", ("blob", "page", "ranges", f"{blob}4")),
         ("blob append seal", ("blob", "append", "seal", f"{blob}3")),
         ("blob copy", ("blob", "copy", f"{site}/copy", "--source", blob)),

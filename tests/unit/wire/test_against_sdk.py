@@ -307,6 +307,21 @@ CASES: list[Case] = [
         ),
     ),
     (
+        blobs.BLOB_RESIZE,
+        BLOB,
+        {"headers": HELD, "size": 1024},
+        lambda: blob().resize_blob(1024, headers=dict(HELD)),
+    ),
+    *(
+        (
+            blobs.BLOB_SET_SEQUENCE_NUMBER,
+            BLOB,
+            {"headers": HELD, "sequence_action": action, "sequence_number": number},
+            lambda action=action, number=number: blob().set_sequence_number(action, number, headers=dict(HELD)),
+        )
+        for action, number in (("max", "7"), ("update", "0"), ("increment", None))
+    ),
+    (
         blobs.BLOB_SET_TIER,
         VERSION,
         {"access_tier": "Hot", "rehydrate_priority": "High"},
