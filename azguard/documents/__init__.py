@@ -9,4 +9,5 @@
 ``formats``       the format of content, and what a filter may print for it
 ``diffs``         differences for people, and three-way merges
 ``controls``      characters that drive a terminal, spelled out
+``open_metrics``  OpenMetrics text, and the file that a scraper reads
 """

@@ -16,6 +16,7 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``waiter``             our place in it, and the ticket that keeps it
 ``readers``            readers beside each other, and the writer that waits for their end
 ``lock_blobs``         which lock to acquire, and how; the blobs that locks are, and what is written on them
+``metrics``            waits, holds and losses, in a file that a scraper reads
 ``log``                the history of a lock: who held it, how that ended, who broke it
 ``shown``              what ``lock show``, ``hold``, ``check`` and ``release`` print
 ``environment``        the variables that tell a command, or later steps, of locks

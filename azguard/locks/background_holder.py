@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from azguard import times
 from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
@@ -27,6 +28,7 @@ from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
 from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
+from azguard.locks.metrics import LockMetrics
 from azguard.processes import forked, identity
 from azguard.processes.forked import Channel, Forked
 from azguard.processes.identity import KnownProcess
@@ -62,12 +64,23 @@ class HoldPlan:
     watched: KnownProcess | None = None
     #: The file of a shell for the variables of later steps; None is none.
     env_file: str | None = None
+    #: The file for a scraper; None is no file.
+    metrics: Path | None = None
+
+    def open_metrics(self) -> LockMetrics:
+        """Return the metrics of the hold."""
+        return LockMetrics(self.metrics, [self.name], _log)
+
+    @property
+    def name(self) -> str:
+        """Return the lock, as it was asked for."""
+        return str(self.request.target.address)
 
     def build_record(self, held: HeldLock) -> HoldRecord:
         """Return the record of a lock that was acquired, as of one without a process or an end."""
         return HoldRecord(
             lease_id=held.lease_id,
-            lock=str(self.request.target.address),
+            lock=self.name,
             address=str(held.target.address),
             endpoint=held.target.endpoint,
             scope=self.own.scope,
@@ -99,6 +112,7 @@ def hold(plan: HoldPlan, publish: Callable[[HoldRecord], None]) -> HoldRecord:
         AzguardError: see ``LockAcquisition``.
     """
     plan.holds.prune()
+    plan.open_metrics().begin()
     begun = forked.fork_to_background(NAME, lambda theirs: _Holder(plan, theirs).run())
     try:
         held = _await_held(begun)
@@ -142,6 +156,7 @@ class _Holder:
         self._lost: str | None = None
         #: Whether its record could not be written the last time: the log says so once, and not at each renewal.
         self._is_unwritable = False
+        self._metrics = plan.open_metrics()
 
     def run(self) -> None:
         """Acquire the lock, say so, and hold it until its end."""
@@ -194,6 +209,7 @@ class _Holder:
             self._give_back(held)
             self._fail(error)
             return
+        self._metrics.note_held(self._plan.name, held.ends, held.fence)
         renewer.start()
         _log(f"{held.target} is held, fence {held.fence}")
         self._channel.send(**{"is": "held", "hold": asdict(self._record)})
@@ -238,6 +254,7 @@ class _Holder:
     def _note_renewal(self, ends: float) -> None:
         self._record = replace(self._record, ends=ends)
         self._save()
+        self._metrics.note_renewal(self._plan.name, ends)
 
     def _save_if_deleted(self) -> None:
         """Write the record again if the cache was deleted: by it alone the steps that follow find this process."""
@@ -271,8 +288,10 @@ class _Holder:
             _log("released" if self._lost is None else f"it was lost before: {self._lost}")
         held_lock.forget(held, self._plan.settings.records)
         if self._lost is None:
+            self._metrics.note_release(self._plan.name)
             holds.close(self._record, HoldState.RELEASED, why)
         else:
+            self._metrics.note_loss(self._plan.name)
             holds.close(self._record, HoldState.LOST, self._lost)
         if self._plan.settings.keeps_log and held.record is not None:
             seconds = self._now() - (held.ends - held.seconds)

@@ -8,6 +8,7 @@ finishing a write to somewhere that does not check the fence.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from azguard import times
@@ -20,6 +21,7 @@ from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
+from azguard.locks.metrics import LockMetrics
 from azguard.processes.guardian import Ended
 from azguard.processes.signals import ignore_ending, raise_at_end
 from azguard.requests import commits
@@ -46,6 +48,8 @@ class LockPlan:
     on_held: Callable[[HeldLock], None] = lambda held: None
     #: The Terraform state that the command locks itself; None is none.
     state: "StateGuard | None" = None
+    #: The file for a scraper; None is no file.
+    metrics: Path | None = None
 
 
 def run(plan: LockPlan) -> int:
@@ -70,23 +74,28 @@ class LeaseLocks:
         self._acquired: list[tuple[Target, HeldLock]] = []
         #: Whether the service did not answer at the end.
         self._is_cut_off = False
+        #: The locks as they were asked for, by the ids of their leases.
+        self._names: dict[str, str] = {}
+        names = [str(each.target.address) for each in plan.locks]
+        self._metrics = LockMetrics(plan.metrics, names, plan.settings.say, now)
 
     def acquire(self, watch: LockWatch) -> None:
         plan = self._plan
         environ = plan.command.environ
         deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
+        self._metrics.begin()
         self._refuse_own()
         for request in list_in_order(plan.locks):
             around = environment.find_outer_lock(request.target, environ)
             reading = readers.find_around(request.target, environ)
             if around is not None:
                 self._leave_sequence(request, around)
-                self._inherit(request.target, around, watch)
+                self._inherit(request, request.target, around, watch)
             elif reading is not None:
                 readers.check_reads(request)
-                self._inherit(*reading, watch)
+                self._inherit(request, *reading, watch)
             else:
-                self._hold(LockAcquisition(request, plan.settings, deadline, watch.check_held).run(), watch)
+                self._hold(request, LockAcquisition(request, plan.settings, deadline, watch.check_held).run(), watch)
                 self._acquired.append((request.target, self._held[-1]))
             plan.on_held(self._held[-1])
         if plan.state is not None:
@@ -100,6 +109,9 @@ class LeaseLocks:
             renewer.confirm_now(_RESUME_SECONDS)
 
     def explain_late(self) -> tuple[str, ...]:
+        # The command is ended a little before the first of the leases ends.
+        for first in sorted(self._renewers, key=lambda lease_id: self._renewers[lease_id].ends)[:1]:
+            self._metrics.note_loss(self._names[first])
         return describe_late(self._renewers.values())
 
     def release(self) -> tuple[str, ...]:
@@ -110,7 +122,10 @@ class LeaseLocks:
             held = self._held.pop()
             if not held.inherited:
                 # Each is released, even if another's release failed.
-                lost += self._release_one(held)
+                found = self._release_one(held)
+                note = self._metrics.note_loss if found else self._metrics.note_release
+                note(self._names[held.lease_id])
+                lost += found
         return lost
 
     def finish(self, lost: tuple[str, ...], ended: Ended) -> None:
@@ -134,7 +149,7 @@ class LeaseLocks:
             if not is_around and readers.find_around(request.target, environ) is None:
                 self._plan.settings.refuse_own(request, self._plan.wait)
 
-    def _inherit(self, target: Target, around: environment.OuterLock, watch: LockWatch) -> None:
+    def _inherit(self, request: LockRequest, target: Target, around: environment.OuterLock, watch: LockWatch) -> None:
         settings = self._plan.settings
         sent_at = self._now()
         if around.seconds is None:
@@ -153,8 +168,9 @@ class LeaseLocks:
         )
         if around.seconds is None:
             self._held.append(held)
+            self._metrics.note_held(str(request.target.address), held.ends, held.fence)
         else:
-            self._hold(held, watch)
+            self._hold(request, held, watch)
 
     def _leave_sequence(self, request: LockRequest, around: environment.OuterLock) -> None:
         """Give a lock that is held around us the number of this run, which is refused if it is superseded."""
@@ -163,19 +179,30 @@ class LeaseLocks:
         except (Locked, NotFound) as error:
             raise environment.build_lost(request.target, error, "outer_lock_lost") from error
 
-    def _hold(self, held: HeldLock, watch: LockWatch) -> None:
-        name = str(held.target.address)
+    def _hold(self, request: LockRequest, held: HeldLock, watch: LockWatch) -> None:
+        name, asked = str(held.target.address), str(request.target.address)
         self._held.append(held)
+        self._names[held.lease_id] = asked
+        self._metrics.note_held(asked, held.ends, held.fence)
         self._plan.settings.tell(f"lock: {name} is held, fence {held.fence}")
 
         # By the id: locks of two accounts can have the same name.
         watch.note_held(held.lease_id, held.ends)
         if held.note is not None and held.note.descriptor is not None:
             watch.keep_open(held.note.descriptor)
+
+        def note_renewal(ends: float) -> None:
+            watch.note_held(held.lease_id, ends)
+            self._metrics.note_renewal(asked, ends)
+
+        def note_loss(why: str) -> None:
+            watch.note_loss(f"{name}: {why}")
+            self._metrics.note_loss(asked)
+
         renewer = Renewer(
             held,
-            on_renewal=lambda ends: watch.note_held(held.lease_id, ends),
-            on_loss=lambda why: watch.note_loss(f"{name}: {why}"),
+            on_renewal=note_renewal,
+            on_loss=note_loss,
             tell=self._plan.settings.tell,
             now=self._now,
         )
@@ -203,7 +230,7 @@ class LeaseLocks:
             if left > 0:
                 self._plan.settings.say(f"it ends by itself within {left} s")
                 return ()
-            return self.explain_late()
+            return describe_late(self._renewers.values())
         held_lock.forget(held, self._plan.settings.records)
         if held.note is not None:
             held.note.close(is_released=True)

@@ -4,8 +4,7 @@
 whole, by one write. A file that was moved is begun anew. A line that cannot be written is told once and counted; the
 work goes on: messages matter more than the record of them.
 
-**Metrics.** The counts as OpenMetrics, in a file that is replaced whole:
-https://prometheus.io/docs/specs/om/open_metrics_spec/
+**Metrics.** The counts as OpenMetrics, in a file that is replaced whole: see ``documents.open_metrics``.
 """
 
 import json
@@ -13,14 +12,15 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.atomic_files import write_atomically
+from azguard.documents import open_metrics
+from azguard.documents.open_metrics import Metric, Sample
 from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
 from azguard.times import iso
@@ -31,7 +31,6 @@ _MOST_APART = 10_000
 # How a message ends that is not handled: it comes again.
 _NOT_HANDLED = (Outcome.FAILED, Outcome.LOST, Outcome.UNSETTLED)
 _COLUMNS = ("received", "done", "retried", "failed", "poisoned", "lost")
-_PERIOD_SECONDS = 5.0
 _PREFIX = "azguard_queue"
 
 
@@ -256,78 +255,20 @@ def _open(path: Path) -> int:
 
 def build_metrics(queue: str, counts: WorkCounts) -> str:
     """Return the counts as OpenMetrics text."""
-    return "\n".join([*_build_lines(_label("queue", queue), counts), "# EOF", ""])
-
-
-class MetricsFile:
-    """Writes the counts to a file every few seconds; without a file, none are written."""
-
-    def __init__(
-        self,
-        path: Path | None,
-        queue: str,
-        warn: Callable[[str], None],
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._path, self._queue, self._warn, self._now = path, queue, warn, now
-        self._due = float("-inf")
-        self._has_failed = False
-
-    def begin(self, counts: WorkCounts) -> None:
-        """Write it for the first time.
-
-        Raises:
-            UsageError: it cannot be written.
-        """
-        if self._path is None:
-            return
-        try:
-            self._write(self._path, counts)
-        except OSError as error:
-            raise UsageError(f"{self._path}: {error.strerror}", reason="work_file_not_writable") from None
-
-    def write_if_due(self, counts: Callable[[], WorkCounts]) -> None:
-        if self._path is not None and self._now() >= self._due:
-            self.write(counts())
-
-    def write(self, counts: WorkCounts) -> None:
-        """Write it now; a failure is told once."""
-        if self._path is None:
-            return
-        try:
-            self._write(self._path, counts)
-        except OSError as error:
-            if not self._has_failed:
-                self._warn(f"the metrics could not be written: {error.strerror}; the work goes on")
-            self._has_failed = True
-
-    def _write(self, path: Path, counts: WorkCounts) -> None:
-        self._due = self._now() + _PERIOD_SECONDS
-        write_atomically(path, build_metrics(self._queue, counts).encode(), durable=False)
-
-
-def _build_lines(queue: str, counts: WorkCounts) -> Iterator[str]:
-    yield from _head("messages_received", "counter", "Messages that were received.")
-    yield f"{_PREFIX}_messages_received_total{{{queue}}} {counts.received}"
-    yield from _head("messages", "counter", "Messages that were handled, by outcome.")
-    for outcome, number in counts.outcomes.items():
-        yield f"{_PREFIX}_messages_total{{{queue},{_label('outcome', outcome.value)}}} {number}"
-    yield from _head("receives_in_doubt", "counter", "Receives whose answers were lost.")
-    yield f"{_PREFIX}_receives_in_doubt_total{{{queue}}} {counts.receives_in_doubt}"
-    yield from _head("messages_running", "gauge", "Messages that are being handled.")
-    yield f"{_PREFIX}_messages_running{{{queue}}} {counts.running}"
-    yield from _head("command_seconds", "summary", "How long the commands ran.", unit="seconds")
-    yield f"{_PREFIX}_command_seconds_count{{{queue}}} {counts.commands}"
-    yield f"{_PREFIX}_command_seconds_sum{{{queue}}} {counts.command_seconds:.6f}"
-
-
-def _head(name: str, kind: str, text: str, unit: str | None = None) -> Iterator[str]:
-    yield f"# TYPE {_PREFIX}_{name} {kind}"
-    if unit is not None:
-        yield f"# UNIT {_PREFIX}_{name} {unit}"
-    yield f"# HELP {_PREFIX}_{name} {text}"
-
-
-def _label(name: str, value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'{name}="{escaped}"'
+    labels = {"queue": queue}
+    ended = [
+        Sample(number, {**labels, "outcome": outcome.value}, "_total") for outcome, number in counts.outcomes.items()
+    ]
+    ran = [Sample(counts.commands, labels, "_count"), Sample(counts.command_seconds, labels, "_sum")]
+    received = [Sample(counts.received, labels, "_total")]
+    in_doubt = [Sample(counts.receives_in_doubt, labels, "_total")]
+    running = [Sample(counts.running, labels)]
+    return open_metrics.build_text(
+        (
+            Metric(f"{_PREFIX}_messages_received", "counter", "Messages that were received.", received),
+            Metric(f"{_PREFIX}_messages", "counter", "Messages that were handled, by outcome.", ended),
+            Metric(f"{_PREFIX}_receives_in_doubt", "counter", "Receives whose answers were lost.", in_doubt),
+            Metric(f"{_PREFIX}_messages_running", "gauge", "Messages that are being handled.", running),
+            Metric(f"{_PREFIX}_command_seconds", "summary", "How long the commands ran.", ran, "seconds"),
+        )
+    )

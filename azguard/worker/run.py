@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FrameType
 
+from azguard.documents.open_metrics import MetricsFile
 from azguard.errors import AzguardError, GaveUp, OutcomeUnknown, Partial, Unavailable
 from azguard.processes import command_place
 from azguard.processes.command_place import CommandPlace
@@ -23,7 +24,7 @@ from azguard.times import iso, say_count
 from azguard.worker.handling import MessageHandling
 from azguard.worker.order import Bell, Crew, Inbox, QueueInbox, Taken, Workplace
 from azguard.worker.poisoned import PoisonReasons
-from azguard.worker.reports import Counts, Events, MetricsFile, WorkCounts, WorkEnd, summarize
+from azguard.worker.reports import Counts, Events, WorkCounts, WorkEnd, build_metrics, summarize
 from azguard.worker.settings import HandledMessage, Outcome, WorkSettings
 
 _FIRST_PAUSE_SECONDS = 0.1
@@ -201,8 +202,9 @@ class Worker:
     ) -> None:
         self._settings, self._inbox, self._show, self._now = settings, inbox, show, now
         self._events = Events(settings.events, settings.warn)
-        self._metrics = MetricsFile(settings.metrics, settings.queue.address.container, settings.warn)
         self._counts = Counts()
+        queue = settings.queue.address.container
+        self._metrics = MetricsFile(settings.metrics, lambda: build_metrics(queue, self._counts.take()), settings.warn)
         self._breaker = Breaker(settings)
         self._polling = Polling(settings.poll_interval, now, uniform, settings.patience)
         self._bell = Bell()
@@ -220,7 +222,7 @@ class Worker:
         Raises:
             UsageError: the file of metrics cannot be written.
         """
-        self._metrics.begin(self._counts.take())
+        self._metrics.begin()
         try:
             with handle_unless_ignored(ENDING, self._on_signal):
                 self._crew.start()
@@ -228,7 +230,7 @@ class Worker:
                     self._work()
                 finally:
                     self._crew.stop()
-                    self._metrics.write(self._counts.take())
+                    self._metrics.write()
                     self._events.close()
                 return self._end()
         finally:
@@ -260,7 +262,7 @@ class Worker:
 
     def _tell_counts(self) -> None:
         self._show(self._counts.take())
-        self._metrics.write_if_due(self._counts.take)
+        self._metrics.write_if_due()
 
     def _find_reason_to_stop(self) -> str | None:
         if self._crew.failure is not None:

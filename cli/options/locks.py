@@ -2,12 +2,13 @@
 
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.cli.context import Environment
 from azguard.cli.options import common, leases
-from azguard.cli.options.types import whole
+from azguard.cli.options.types import FILE, whole
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import excludes, only_for
 from azguard.frozen import frozen
@@ -44,6 +45,10 @@ class LockOptions:
     lock_container: common.LockContainer = None
     reason: common.Reason = None
     log: Annotated[bool, flag("--log/--no-log", "Add a line to the lock's history.")] = True
+    metrics: Annotated[
+        Path | None,
+        option("--metrics", "FILE", "Keep waits, holds and losses in this file, as OpenMetrics text.", FILE),
+    ] = None
 
     RULES: ClassVar = (
         excludes("--shared", "--slots", "readers have no number, and writers are alone"),
@@ -52,6 +57,11 @@ class LockOptions:
         excludes("--sequence", "--slots", "of runs beside each other, none is the newest"),
         only_for("--slots --shared", "blob", "it takes blobs beside the lock", "lock a name instead"),
     )
+
+    @property
+    def metrics_file(self) -> Path | None:
+        """Return the file for a scraper: also a process in the background writes it, which has another folder."""
+        return None if self.metrics is None else self.metrics.absolute()
 
     def request(self, target: Target) -> LockRequest:
         """Return which lock is asked for."""

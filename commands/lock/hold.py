@@ -94,7 +94,7 @@ class HoldOptions(common.WaitOptions):
         needs("--until", "--sticky", hint="--for 2h, or add --sticky"),
         excludes(
             "--sticky",
-            "--for --while-pid --lease-duration --slots --shared",
+            "--for --while-pid --lease-duration --slots --shared --metrics",
             "there is no process",
             "leave out --sticky, or say --until",
         ),
@@ -127,6 +127,7 @@ def plan_hold(env: Environment, name: str, given: HoldOptions) -> StepHold:
         lasts=given.for_,
         watched=given.find_watched(),
         env_file=None if given.env_file is None else os.path.abspath(given.env_file),
+        metrics=given.lock.metrics_file,
     )
     seconds = plan.wait + (plan.lasts or given.lock.lease_duration)
     return StepHold(

@@ -86,6 +86,7 @@ def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str],
         wait=run.wait_seconds,
         on_held=lambda held: env.out.note(f"holding {held.target}{_describe_fence(held.fence)}"),
         state=None if given.terraform is None else _state_guard(env, given.terraform, run.wait_seconds),
+        metrics=given.lock.metrics_file,
     )
 
 

@@ -138,8 +138,9 @@ def test_a_lock_of_the_next_holder_is_not_released(world: Locks) -> None:
 
 
 def test_a_broken_lock_is_lost_for_the_steps_that_follow(world: Locks) -> None:
-    lock = world.new()
-    hold(world, lock)
+    lock, metrics = world.new(), world.cli.root / "metrics"
+    hold(world, lock, "--metrics", str(metrics))
+    assert "azguard_lock_held{" in metrics.read_text()
     assert call(world, "break", lock, "--yes").code == 0
     assert (lost(call(world, "check", lock)), lost(call(world, "check"))) == ((77, "lock_lost"), (77, "lock_lost"))
 

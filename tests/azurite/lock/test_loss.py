@@ -57,6 +57,12 @@ class Scene:
         """Return whether the processes of this scene have all ended."""
         return not any(self.folder in " ".join(each.words) for each in self.world.processes())
 
+    def losses(self) -> str:
+        """Return how often the lock was lost, as a scraper reads it."""
+        lines = self.heartbeat.with_suffix(".prom").read_text().splitlines()
+        (found,) = (line for line in lines if line.startswith("azguard_lock_losses_total"))
+        return found.rpartition(" ")[2]
+
     @property
     def folder(self) -> str:
         """Return what marks the command lines of this scene."""
@@ -161,6 +167,7 @@ class Stage:
         """Begin a command under a lock of its own."""
         lock, heartbeat = world.new(), world.cli.root / f"{name}.heartbeat"
         words = ("--lease-duration", term, "--heartbeat-file", str(heartbeat), *options)
+        words += ("--metrics", str(heartbeat.with_suffix(".prom")))
         env = None if moved is None else movable(world, name, moved)
         begun = replace(world, starts=name in STARTED or moved is not None)
         working = begun.start_working(lock, *words, traits=traits, env=env)
@@ -266,6 +273,7 @@ def test_while_azguard_is_stopped_the_command_is_ended_before_anybody_else_has_t
     assert (lost(scene.working.ended()), scene.working.signals()) == (LOST, ["SIGTERM"] * 2)
     assert left > RESERVE_LEFT
     assert (scene.heartbeat.exists(), scene.world.state(scene.lock), scene.all_gone()) == (False, "leased", True)
+    assert scene.losses() == "1"
 
 
 def test_after_kill_9_of_azguard_the_lock_is_free_when_its_lease_ends_and_the_command_is_gone(stage: Stage) -> None:
@@ -298,7 +306,7 @@ def test_a_lock_that_is_lost_ends_the_command_and_all_it_started(stage: Stage, n
     assert (scene.working.signals(), scene.all_gone()) == (["SIGTERM"] * (2 if "family" in traits else 1), True)
     status = 137 if "deaf" in traits else 143
     assert f"  the command's own exit status: {status}" in ran.err.splitlines()
-    assert (scene.heartbeat.exists(), scene.lock in scene.world.held()) == (False, False)
+    assert (scene.heartbeat.exists(), scene.lock in scene.world.held(), scene.losses()) == (False, False, "1")
     if "deaf" in traits:
         assert 0.9 < scene.working.last_life() - scene.working.signalled_at("SIGTERM") < 4
 
@@ -337,7 +345,7 @@ def test_an_outage_longer_than_the_lease_ends_the_command_in_time(stage: Stage) 
     assert [line for line in ran.err.splitlines() if line.startswith("  the last renewal failed: ")]
     assert asked < 9.5
     assert life < 15 - RESERVE_LEFT
-    assert (scene.heartbeat.exists(), scene.all_gone()) == (False, True)
+    assert (scene.heartbeat.exists(), scene.all_gone(), scene.losses()) == (False, True, "1")
 
 
 def test_an_outage_shorter_than_the_lease_is_survived(stage: Stage) -> None:

@@ -407,6 +407,11 @@ def test_a_heartbeat_file_that_cannot_be_written_is_told_before_the_command_runs
     assert (world.state(lock) in ("available", "absent"), world.held(), world.processes()) == (True, [], [])
 
 
+def test_metrics_that_cannot_be_written_are_told_before_the_command_runs(world: Locks) -> None:
+    ran = world.run(world.new(), "--metrics", "no/such/folder", "--", "touch", "ran")
+    assert (ran.code, (world.cli.root / "ran").exists(), world.held()) == (2, False, [])
+
+
 def test_the_heartbeat_file_is_there_while_the_command_runs(world: Locks) -> None:
     ran = world.run(world.new(), "--heartbeat-file", "beat", "--", "cat", "beat")
     assert (ran.code, sorted(ran.json), (world.cli.root / "beat").exists()) == (

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from azguard.documents.open_metrics import MetricsFile
 from azguard.errors import UsageError
-from azguard.worker.reports import Counts, Events, MetricsFile, build_metrics
+from azguard.worker.reports import Counts, Events, build_metrics
 from azguard.worker.settings import Outcome
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -120,30 +121,30 @@ def test_a_unit_ends_the_name_of_its_metric() -> None:
 
 def test_metrics_are_written_every_five_seconds(tmp_path: Path) -> None:
     clock = [0.0]
-    counts, path = Counts(lambda: 0.0), tmp_path / "metrics"
-    metrics = MetricsFile(path, "jobs", lambda text: None, lambda: clock[0])
-    metrics.begin(counts.take())
+    path = tmp_path / "metrics"
+    metrics = MetricsFile(path, str, lambda text: None, lambda: clock[0])
+    metrics.begin()
     path.unlink()
     found = []
     for clock[0] in (4.9, 5.0):
-        metrics.write_if_due(counts.take)
+        metrics.write_if_due()
         found.append(path.exists())
     assert found == [False, True]
 
 
 def test_metrics_that_cannot_be_written_are_told_once(tmp_path: Path) -> None:
     told: list[str] = []
-    counts, folder = Counts(lambda: 0.0), tmp_path / "folder"
+    folder = tmp_path / "folder"
     folder.mkdir()
-    metrics = MetricsFile(folder / "metrics", "jobs", told.append)
-    metrics.begin(counts.take())
+    metrics = MetricsFile(folder / "metrics", str, told.append)
+    metrics.begin()
     (folder / "metrics").unlink()
     folder.rmdir()
-    metrics.write(counts.take())
-    metrics.write(counts.take())
+    metrics.write()
+    metrics.write()
     assert len(told) == 1
 
 
 def test_a_file_of_metrics_that_cannot_be_written_at_the_start_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        MetricsFile(tmp_path / "missing" / "file", "jobs", print).begin(Counts(lambda: 0.0).take())
+        MetricsFile(tmp_path / "missing" / "file", str, print).begin()
