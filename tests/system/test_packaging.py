@@ -1,5 +1,6 @@
 """What is built holds azguard and nothing else, and runs where there is no checkout."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -7,30 +8,37 @@ import sys
 import tarfile
 import warnings
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email import message_from_string
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from build import ProjectBuilder
-from build.env import DefaultIsolatedEnv
-from pyproject_hooks import quiet_subprocess_runner
 
 from azguard import __version__
 from tests.support.places import REPOSITORY
 
 # Where the modules of the wheel come from; the two links in azguard/ lead to the last two again.
 SOURCES = {"azguard": "azguard", "cli": "azguard/cli", "commands": "azguard/commands"}
-NOT_COPIED = (".*", "build", "dist", "*.egg-info", "__pycache__", "node_modules")
+# When the commit was made, as the builds are told.
+COMMITTED = "1700000000"
+HIDDEN = (".ci", ".github", ".gitignore", ".pre-commit-config.yaml")
+NOT_COPIED = ("build", "dist", "*.egg-info", "__pycache__", "node_modules")
 
 
 @dataclass(frozen=True)
 class Built:
-    """A copy of the checkout, and what was built from it: an sdist, the wheel of that, and two wheels directly."""
+    """A copy of the checkout, and what was built from it: an sdist, the wheel of that, and both once more elsewhere."""
 
     checkout: Path
+    unpacked: Path
     sdist: Path
     wheel: Path
+    #: Built in another folder, by a user with another umask, of files with other times.
+    second_sdist: Path
+    #: What ``pip install CHECKOUT`` installs.
     direct_wheel: Path
     #: What ``pip install -e`` installs.
     editable_wheel: Path
@@ -40,22 +48,44 @@ class Built:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("packaging")
     checkout = folder / "checkout"
-    shutil.copytree(REPOSITORY, checkout, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    # All is built where nothing is installed but what pyproject.toml says that building requires.
-    quiet = warnings.catch_warnings(action="ignore")
-    with quiet, pytest.MonkeyPatch.context() as patch, DefaultIsolatedEnv() as apart:
-        # What is installed here is used a few times: it is not worth compiling.
-        patch.setenv("PIP_COMPILE", "0")
-        of_checkout = ProjectBuilder.from_isolated_env(apart, checkout, runner=quiet_subprocess_runner)
-        apart.install(of_checkout.build_system_requires)
-        sdist = Path(of_checkout.build("sdist", folder / "sdist"))
-        shutil.unpack_archive(sdist, folder)
-        unpacked = folder / sdist.name.removesuffix(".tar.gz")
-        of_sdist = ProjectBuilder.from_isolated_env(apart, unpacked, runner=quiet_subprocess_runner)
-        wheel = Path(of_sdist.build("wheel", folder / "of sdist"))
-        direct, editable = (Path(of_checkout.build(kind, folder / "direct")) for kind in ("wheel", "editable"))
-    assert len({sdist, wheel, direct, editable}) == 4
-    return Built(checkout, sdist, wheel, direct, editable)
+    shutil.copytree(REPOSITORY, checkout, symlinks=True, ignore=not_copied)
+    first, second = folder / "first", folder / "second"
+    sdist = build("sdist", checkout, first, SOURCE_DATE_EPOCH=COMMITTED)
+    shutil.unpack_archive(sdist, folder)
+    unpacked = folder / sdist.name.removesuffix(".tar.gz")
+    # Nothing but the files tells of the commit.
+    wheel = build("wheel", unpacked, first)
+    elsewhere = checkout.rename(folder / "elsewhere")
+    for path in elsewhere.rglob("*"):
+        if path.is_file():
+            path.chmod(path.stat().st_mode & 0o700)
+            os.utime(path, (0, 10**9))
+    umask = os.umask(0o077)
+    try:
+        second_sdist, direct = (
+            build(kind, elsewhere, second, SOURCE_DATE_EPOCH=COMMITTED) for kind in ("sdist", "wheel")
+        )
+    finally:
+        os.umask(umask)
+    editable = build("editable", elsewhere, folder / "editable")
+    return Built(elsewhere, unpacked, sdist, wheel, second_sdist, direct, editable)
+
+
+def not_copied(folder: str, names: list[str]) -> set[str]:
+    """Return what no commit has: caches, the virtual environment, what was built."""
+    hidden = {name for name in names if name.startswith(".") and name not in HIDDEN}
+    return hidden | shutil.ignore_patterns(*NOT_COPIED)(folder, names)
+
+
+def build(kind: Literal["sdist", "wheel", "editable"], source: Path, into: Path, **environ: str) -> Path:
+    """Build with the setuptools that is installed here: to install one apart takes longer than to build."""
+
+    def quiet(cmd: Sequence[str], cwd: str | None = None, extra_environ: Mapping[str, str] | None = None) -> None:
+        run(Path(cwd or "."), *cmd, **{**(extra_environ or {}), **environ})
+
+    # An editable installation is warned of in any case.
+    with warnings.catch_warnings(action="default" if kind != "editable" else "ignore"):
+        return Path(ProjectBuilder(source, runner=quiet).build(kind, into))
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +99,17 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(cwd: Path, *words: str) -> str:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("AZ", "PYTHON"))}
+def run(cwd: Path, *words: str, **environ: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AZ", "PYTHON"))}
     answer = subprocess.run(
-        words, cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=110, check=False
+        words,
+        cwd=cwd,
+        env={**kept, **environ},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return answer.stdout
@@ -95,6 +132,15 @@ def contents(path: Path) -> list[tuple[str, int]]:
         return sorted((file.filename, file.CRC) for file in wheel.infolist())
 
 
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def is_source(path: Path) -> bool:
+    """Return whether a file of the copy was in the checkout, and is no file behind a link to a folder."""
+    return path.is_file() and not {"build", "azguard.egg-info", "__pycache__"} & set(path.parts)
+
+
 def test_a_wheel_holds_every_module_once_and_nothing_else(built: Built) -> None:
     names = [name for name, _ in contents(built.wheel)]
     assert [name for name in names if ".dist-info/" not in name and ".data/" not in name] == modules()
@@ -107,19 +153,27 @@ def test_a_wheel_installs_every_manual_page_where_man_looks(built: Built) -> Non
     assert data == sorted(places)
 
 
-def test_a_wheel_built_directly_is_the_same(built: Built) -> None:
-    # It is what ``pip install CHECKOUT`` installs.
-    assert contents(built.direct_wheel) == contents(built.wheel)
+def test_one_commit_gives_the_same_bytes_by_any_user_anywhere_at_any_time(built: Built) -> None:
+    assert (digest(built.second_sdist), digest(built.direct_wheel)) == (digest(built.sdist), digest(built.wheel))
 
 
-def test_an_sdist_holds_what_building_needs_and_no_link(built: Built) -> None:
+def test_an_sdist_holds_the_whole_checkout_and_no_link(built: Built) -> None:
     with tarfile.open(built.sdist) as sdist:
-        members = sdist.getmembers()
-    assert {member.name.split("/")[1] for member in members if "/" in member.name} == {
-        *SOURCES, "docs", "azguard.egg-info", "pyproject.toml", "setup.cfg", "MANIFEST.in", "LICENSE", "PKG-INFO",
-        "README.md",
-    }  # fmt: skip
-    assert [member.name for member in members if not (member.isfile() or member.isdir())] == []
+        members = {member.name.partition("/")[2]: member.isfile() for member in sdist.getmembers()}
+    made = {name for name in members if name.startswith("azguard.egg-info/")} | {"PKG-INFO", "setup.cfg"}
+    kept = {str(path.relative_to(built.checkout)) for path in built.checkout.rglob("*") if is_source(path)}
+    assert (set(members) - made, set(members.values())) == (kept - made, {True})
+
+
+@pytest.mark.parametrize("of_git", [False, True])
+def test_a_checkout_without_links_runs(of_git: bool, built: Built) -> None:
+    if of_git:  # with core.symlinks=false
+        for name in ("cli", "commands"):
+            (built.unpacked / "azguard" / name).write_text(f"../{name}", encoding="utf-8")
+    where = "import azguard.cli.app, azguard.commands.about as about; print(azguard.cli.__file__, about.__file__)"
+    expected = [built.unpacked / "cli" / "__init__.py", built.unpacked / "commands" / "about.py"]
+    assert run(built.unpacked, sys.executable, "-c", where).split() == [str(path) for path in expected]
+    assert run(built.unpacked, sys.executable, "-m", "azguard", "--version") == f"azguard {__version__}\n"
 
 
 def test_the_metadata_names_the_licence_the_script_and_the_extras(built: Built) -> None:
