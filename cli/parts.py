@@ -191,9 +191,10 @@ def _deliver_part(env: Environment, target: Target, part: Part, found: Any, line
 
 
 def _get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    from azguard.files import entries
+    from azguard.files.entries import drop_own
+    from azguard.resources.parts import get_metadata
 
-    return entries.get_metadata(target, conditions, deadline)
+    return get_metadata(target, conditions, deadline, drop_own)
 
 
 _Texts = dict[str, str]

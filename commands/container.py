@@ -13,6 +13,7 @@ from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.guards.resolve import Conditions
+from azguard.resources.parts import get_metadata
 from azguard.wire.operations.containers import (
     CONTAINER_CREATE,
     CONTAINER_DELETE,
@@ -24,27 +25,13 @@ from azguard.wire.operations.containers import (
 from azguard.wire.rows import Part
 
 
-def _read_metadata(*asked: Any) -> Any:
-    from azguard.blobs.metadata import read_container_metadata
-
-    return read_container_metadata(*asked)
-
-
-def _read_policies(*asked: Any) -> Any:
-    from azguard.blobs.containers import read_acl
-
-    return read_acl(*asked)
-
-
 def _replace_metadata(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
-    from azguard.blobs.metadata import replace_container_metadata
-
-    return replace_container_metadata(target, wanted, conditions, env.deadline)
+    return containers.replace_metadata(target, wanted, conditions, env.deadline)
 
 
 app = Group("Containers: create, show, exists, list, delete, metadata, acl.")
 _CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
-metadata = parts.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, _read_metadata)
+metadata = parts.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, get_metadata)
 parts.declare_set(
     metadata,
     _CONTAINER,
@@ -65,7 +52,7 @@ parts.declare_set(
     Topics: conditions
     """,
 )
-acl_app = parts.declare_part(app, _CONTAINER, Part.ACL, CONTAINER_GET_ACL, _read_policies)
+acl_app = parts.declare_part(app, _CONTAINER, Part.ACL, CONTAINER_GET_ACL, containers.read_acl)
 
 
 @app.command(spec=common.operation(CONTAINER_CREATE))

@@ -1,10 +1,13 @@
-"""Containers and their access policies: requests in, frozen values out.
+"""Containers, their metadata and their access policies: requests in, frozen values out.
 
 The service ignores an ETag condition on a container, so a lease guards a delete of one version: acquire, compare,
 delete under the lease and If-Unmodified-Since, which has a resolution of one second.
 
-Access policies are kept together with the public access: what is not sent is removed. The service compares no version
-of them, and a lease keeps no writer out. So azguard compares, and sends If-Unmodified-Since along.
+Of metadata the service compares no version, and a lease keeps no writer out. So azguard can only compare and then
+write, and another writer can come in between. The lineage tells whose a write was.
+
+Access policies are kept together with the public access: what is not sent is removed. They are compared like metadata,
+and If-Unmodified-Since is sent along.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,11 +21,12 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import build_changed, quote_etag, require_version
 from azguard.leases import guard
-from azguard.leases.cache_records import LeaseRecords
+from azguard.leases.owners import OF_LOCK
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import drop_lineage
+from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
@@ -220,3 +224,20 @@ def _find_acl_outcome(
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     same = (canonicalize(found.policies), found.public_access) == (canonicalize(policies), access)
     return Finding(Verdict.UNKNOWN, may_be_ours=same)
+
+
+def replace_metadata(
+    target: Target, wanted: Mapping[str, str], conditions: Conditions, deadline: Deadline
+) -> Rewritten:
+    """Replace the metadata of a container.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-container-metadata
+    """
+    before, stamped, settled = parts.replace_compared(
+        target, wanted, conditions, deadline, lambda found: quote_etag(found.etag), OF_LOCK, reason="metadata_changed"
+    )
+    known = None if conditions.expected_etag is None else before
+    return Rewritten.of(target, conditions.guard, settled, known, stamped[KEY])

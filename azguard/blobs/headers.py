@@ -1,4 +1,4 @@
-"""The content headers of a blob, and all writes that replace what the service keeps together.
+"""The content headers, the metadata and the tier of a blob, and all writes that replace what is kept together.
 
 Set Blob Metadata replaces all metadata, Set Blob Properties all content headers. They read first what is to stay, and
 the write is guarded by the ETag of that very read. Only one condition can be sent: where the caller has another one, a
@@ -18,16 +18,17 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
-from azguard.leases.cache_records import LeaseRecords
+from azguard.leases.owners import OF_LOCK
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.results import Written
+from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
+from azguard.requests.results import MetadataShown, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources import properties
+from azguard.resources import parts, properties
 from azguard.resources.parts import Rewritten
-from azguard.resources.properties import ContentHeaders
+from azguard.resources.properties import ContentHeaders, has_metadata
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_SET_PROPERTIES, BLOB_SET_TIER
@@ -61,7 +62,7 @@ def rewrite(
         raise refusals.describe_conflict(error, target, deadline) from error
 
 
-def excludes_copies(given: Conditions, under: Conditions) -> bool:
+def _excludes_copies(given: Conditions, under: Conditions) -> bool:
     """Return whether a copy of a request that comes late is refused, by its version or with our own lease.
 
     Under the caller's lease it could undo what the caller writes next. ``given`` are the caller's conditions.
@@ -69,7 +70,7 @@ def excludes_copies(given: Conditions, under: Conditions) -> bool:
     return under.expected_etag is not None or given.lease_id is None
 
 
-def find_outcome(
+def find_headers_outcome(
     found: Any, target: Target, lease_id: str | None, patience: Deadline, equals: Callable[[Any], bool]
 ) -> Finding[Any]:
     """Return the finding on a write over the version ``found``, where the write has no place for a lineage.
@@ -154,7 +155,7 @@ def change_headers(
         wanted = headers if clear_others else headers.over(found)
 
         def look(patience: Deadline) -> Finding[Any]:
-            return find_outcome(
+            return find_headers_outcome(
                 found, target, under.lease_id, patience, lambda current: ContentHeaders.of(current) == wanted
             )
 
@@ -163,7 +164,7 @@ def change_headers(
             send=lambda: set_headers(target, wanted, under, deadline),
             look=look,
             expected_etag=under.expected_etag,
-            resend=excludes_copies(conditions, under),
+            resend=_excludes_copies(conditions, under),
         )
         settled = send_until_settled(request, deadline)
         return Settled({**settled.answer, "lineage": (found.metadata or {}).get(KEY)}, settled.attempts, settled.doubts)
@@ -290,3 +291,57 @@ class TierChange:
     def _is_reached(self, found: Any) -> bool:
         pending = f"rehydrate-pending-to-{self.tier.lower()}"
         return refusals.find_chosen_tier(found) == self.tier or found.archive_status == pending
+
+
+def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
+    """Return the metadata of a blob, a snapshot or a version, and its lineage.
+
+    Raises:
+        NotModified: a conditional read found nothing newer.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
+    """
+    with refusals.explain_stale_read(target, conditions, deadline):
+        return parts.get_metadata(target, conditions, deadline)
+
+
+def replace_metadata(
+    target: Target, metadata: Mapping[str, str], conditions: Conditions, records: LeaseRecords, deadline: Deadline
+) -> Rewritten:
+    """Replace the metadata of a blob.
+
+    Raises:
+        Changed: it is not the version that the conditions name, or they do not hold.
+        UsageError: they are too large together with azguard's own.
+        OutcomeUnknown: the answer was lost, and a writer without a lineage came after it.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-metadata
+    """
+
+    def attempt(found: Any, under: Conditions) -> Settled[Any]:
+        op = fresh_op()
+        stamped = parts.stamp(metadata, found.metadata, op, found.etag, OF_LOCK)
+        request = WriteRequest[Mapping[str, Any]](
+            target=target,
+            send=lambda: parts.send_metadata(target, stamped, under, deadline),
+            look=lambda patience: _find_write(target, op, found, stamped, patience),
+            expected_etag=under.expected_etag,
+            op=op,
+            resend=_excludes_copies(conditions, under),
+        )
+        settled = send_until_settled(request, deadline)
+        return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)
+
+    return rewrite(target, conditions, records, deadline, attempt)
+
+
+def _find_write(target: Target, op: str, before: Any, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
+    try:
+        found = properties.fetch(target, Conditions(), patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    history = Lineage.find(found.metadata)
+    verdict = verdict_from_lineage(history, op, before.etag, found.etag)
+    # Another tool may have written content, headers or metadata since, and have kept the lineage.
+    is_same = (found.size, ContentHeaders.of(found)) == (before.size, ContentHeaders.of(before))
+    is_ours = is_same and has_metadata(found, stamped)
+    answer = {"etag": found.etag, "last_modified": found.last_modified} if is_ours else {"etag": None}
+    return Finding(verdict, answer if verdict is Verdict.COMMITTED else None, seen=found)

@@ -1,4 +1,4 @@
-"""The metadata of a blob or a container as the update loop sees it."""
+"""The metadata of a blob and of a container as the update loop sees them."""
 
 import json
 from collections.abc import Mapping

@@ -225,17 +225,6 @@ def change_directory(target: Target, smb: SmbProperties, conditions: Conditions,
     return writes.send(write, None, deadline)
 
 
-def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
-    """Return the metadata, and the lineage.
-
-    Raises:
-        NotFound: it is not there.
-    """
-    return parts.describe(
-        target, properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline), drop_own
-    )
-
-
 def replace_metadata(
     target: Target, wanted: Mapping[str, str], conditions: Conditions, guarding_by: Guarding, deadline: Deadline
 ) -> Rewritten:

@@ -62,10 +62,19 @@ class Rewritten:
         return cls(Written(**describe_write(target, guarded_by, settled)), before, lineage)
 
 
-def describe(
-    target: Target, found: Answer, drop_own: Callable[[Mapping[str, str]], dict[str, str]] = drop_lineage
+def get_metadata(
+    target: Target,
+    conditions: Conditions,
+    deadline: Deadline,
+    drop_own: Callable[[Mapping[str, str]], dict[str, str]] = drop_lineage,
 ) -> tuple[MetadataShown, str | None]:
-    """Return the metadata among the properties, and the lineage; ``drop_own`` takes azguard's keys away."""
+    """Return the metadata of a resource, and its lineage; ``drop_own`` takes azguard's keys away.
+
+    Raises:
+        NotFound: it is not there.
+        NotModified: a conditional read found nothing newer.
+    """
+    found = properties.fetch(target, conditions, deadline)
     shown = MetadataShown(
         address=str(target.address),
         etag=quote_etag(found.etag),

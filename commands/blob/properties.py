@@ -30,15 +30,15 @@ from azguard.wire.rows import Part
 
 
 def _read_metadata(*asked: Any) -> Any:
-    from azguard.blobs import metadata
+    from azguard.blobs import headers
 
-    return metadata.get(*asked)
+    return headers.get_metadata(*asked)
 
 
 def _replace_metadata(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
-    from azguard.blobs import metadata
+    from azguard.blobs import headers
 
-    return metadata.replace_all(target, wanted, conditions, env.lease_records, env.deadline)
+    return headers.replace_metadata(target, wanted, conditions, env.lease_records, env.deadline)
 
 
 def _read_tags(*asked: Any) -> Any:
