@@ -1,6 +1,7 @@
-"""Blobs as commands show them: one, or those of a container page by page; and their names alone, for trees."""
+"""Blobs as commands show them: one, or those of a container page by page; and what is kept of one, found."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,7 +10,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.refusals import explain_stale_read
-from azguard.errors import NotFound
+from azguard.errors import NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -18,8 +19,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown
 from azguard.resources import properties
-from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, encode_md5
-from azguard.resources.tree_store import ListedItem
+from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 from azguard.wire.xml import Listed
 
@@ -205,20 +205,44 @@ def _sort_versions(items: Iterable[Listed]) -> Iterator[Listed]:
         yield from sorted(of_one_name, key=order_in_time)
 
 
-def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[ListedItem]:
-    """Yield a container's blobs in order of name, page by page, in constant memory; no directories.
+def find_newest(target: Target, kind: str, deadline: Deadline) -> Address:
+    """Return the address of the newest ``snapshot`` of a blob, or of the newest ``version`` before the current one.
 
-    Only an account with a hierarchical namespace lists directories.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
+    Raises:
+        NotFound: there is none.
     """
-    for item in walk(target, deadline, prefix=prefix or None):
-        if item.resource_type != "directory":
-            yield ListedItem(
-                name=item.name,
-                etag=quote_etag(item.etag) if item.etag else None,
-                last_modified=item.last_modified,
-                content_length=item.size,
-                content_md5=encode_md5(item.content_md5),
-                blob_type=item.blob_type,
-            )
+    kept = list_kept(target, [f"{kind}s"], deadline)
+    found = [
+        each for each in kept if not order_in_time(each)[0] and (each.snapshot is not None) == (kind == "snapshot")
+    ]
+    if not found:
+        raise NotFound(f"no {kind} of {target} is kept", address=str(target.address), reason="nothing_kept")
+    return _locate(target, max(found, key=order_in_time))
+
+
+def find_by_id(target: Target, moment: str, deadline: Deadline) -> Address:
+    """Return the address of the snapshot or version of a blob that has this id.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: a snapshot and a version have it.
+    """
+    kept = list_kept(target, ["snapshots", "versions"], deadline)
+    found = {_locate(target, each) for each in kept if moment in (each.snapshot, each.version_id)}
+    if not found:
+        raise NotFound(
+            f"no snapshot or version of {target} has the id {moment}",
+            address=str(target.address),
+            reason="no_such_id_kept",
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"a snapshot and a version of {target} have the id {moment}",
+            address=str(target.address),
+            reason="id_of_snapshot_and_version",
+        )
+    return found.pop()
+
+
+def _locate(target: Target, found: Any) -> Address:
+    return replace(target.address, snapshot=found.snapshot, version=None if found.snapshot else found.version_id)

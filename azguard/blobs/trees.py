@@ -13,10 +13,12 @@ from azguard.blobs.content.download import BlobDownload
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.results import Written
-from azguard.resources import downloads, lifecycles, properties
+from azguard.resources import downloads, lifecycles
+from azguard.resources.properties import encode_md5
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
@@ -43,11 +45,18 @@ class BlobTree(TreeStore):
     #: Of a delete: None, ``include`` or ``only``.
     snapshots: str | None = None
 
-    def fetch(self, target: Target, deadline: Deadline) -> Any:
-        return properties.fetch(target, Conditions(), deadline)
-
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
-        return listing.list_names(self.root, deadline, self.prefix)
+        """Yield the blobs, but no directories, which only an account with a hierarchical namespace lists."""
+        for item in listing.walk(self.root, deadline, prefix=self.prefix or None):
+            if item.resource_type != "directory":
+                yield ListedItem(
+                    name=item.name,
+                    etag=quote_etag(item.etag) if item.etag else None,
+                    last_modified=item.last_modified,
+                    content_length=item.size,
+                    content_md5=encode_md5(item.content_md5),
+                    blob_type=item.blob_type,
+                )
 
     def put(self, put: TreePut) -> tuple[Any, str | None]:
         """Write a blob; see ``put_blob.put``."""

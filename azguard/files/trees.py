@@ -202,9 +202,6 @@ class FileTree(TreeStore):
     settings: Callable[[str], FileSettings] = _choose_no_settings
     guarding: Guarding
 
-    def fetch(self, target: Target, deadline: Deadline) -> Any:
-        return properties.fetch(target, Conditions(), deadline)
-
     @cached_property
     def folders(self) -> _FileFolders:
         return _FileFolders(self.root, self.prefix)

@@ -16,6 +16,7 @@ from azguard.guards.versions import quote_etag
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import Admit
 from azguard.requests.results import Written
+from azguard.resources import properties
 from azguard.wire.rows import Operation
 
 
@@ -150,7 +151,7 @@ class TreeStore(ABC):
             AzguardError: the service does not answer, or knows no such caller.
         """
         try:
-            self.fetch(self.root, deadline)
+            properties.fetch(self.root, Conditions(), deadline)
         except Forbidden:
             pass
 
@@ -161,18 +162,9 @@ class TreeStore(ABC):
             Forbidden: the caller may not look.
         """
         try:
-            return quote_etag(self.fetch(target, deadline).etag)
+            return quote_etag(properties.fetch(target, Conditions(), deadline).etag)
         except NotFound:
             return None
-
-    @abstractmethod
-    def fetch(self, target: Target, deadline: Deadline) -> Any:
-        """Return the properties of the root or a file.
-
-        Raises:
-            NotFound: it does not exist.
-            Forbidden: the caller may not look.
-        """
 
     @abstractmethod
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:

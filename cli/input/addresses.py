@@ -173,13 +173,13 @@ def locate_kept(env: Environment, target: Target, text: str) -> Target:
         NotFound: the newest is meant, and there is none.
     """
     if text in _NEWEST:
-        from azguard.blobs import restores
+        from azguard.blobs import listing
 
-        return Target(target.account, restores.find_newest(target, text, env.deadline))
+        return Target(target.account, listing.find_newest(target, text, env.deadline))
     if text[0].isdigit() and "/" not in text:
-        from azguard.blobs import restores
+        from azguard.blobs import listing
 
-        return Target(target.account, restores.find_by_id(target, text, env.deadline))
+        return Target(target.account, listing.find_by_id(target, text, env.deadline))
     named = text.removeprefix("?")
     is_id = named.startswith(_WHICH)
     found = env.location(f"{target.address}?{named}" if is_id else named, Kind.BLOB) if is_id or "/" in named else None

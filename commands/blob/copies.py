@@ -252,9 +252,9 @@ def restore(
 
 
 def _show_preview(env: Environment, plan: "BlobCopy") -> None:
-    from azguard.blobs import restores
+    from azguard.blobs import snapshots
 
-    found = restores.preview(plan)
+    found = snapshots.preview_restore(plan)
     env.out.show_preview(found, found.diff, f"{plan.target} would not change")
     if found.reason is not None:
         env.out.info(f"the restore would be refused now: {found.reason}")
@@ -272,11 +272,11 @@ def undelete(env: Environment, blob: common.Blob) -> None:
 
     Topics: snapshots
     """
-    from azguard.blobs import restores
+    from azguard.blobs import snapshots
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     env.conditions(target)
-    env.out.show(restores.undelete(target, env.deadline))
+    env.out.show(snapshots.undelete(target, env.deadline))
 
 
 def _say_waiting(env: Environment, copied: "Copied") -> None:

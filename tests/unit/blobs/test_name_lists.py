@@ -7,7 +7,8 @@ import pytest
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
-from azguard.blobs.listing import BlobPrefix, list_blobs, list_names
+from azguard.blobs.listing import BlobPrefix, list_blobs
+from azguard.blobs.trees import BlobTree
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.resources.tree_store import ListedItem
@@ -46,7 +47,7 @@ def build_page(text: str) -> bytes:
 
 
 def read(pages: Pages, prefix: str = "") -> list[ListedItem]:
-    return list(list_names(place(pages), Deadline(0.0), prefix))
+    return list(BlobTree(root=place(pages), prefix=prefix).list_items(Deadline(0.0)))
 
 
 def place(pages: Pages) -> Target:

@@ -9,7 +9,7 @@ import pytest
 
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
-from azguard.blobs import listing, restores
+from azguard.blobs import listing
 from azguard.errors import NotFound, UsageError
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
@@ -37,7 +37,7 @@ def list_in(order: tuple[Item, ...]) -> Any:
 
 def newest(kind: str, *items: Item) -> str:
     with list_in(items):
-        return restores.find_newest(BLOB, kind, Deadline()).short
+        return listing.find_newest(BLOB, kind, Deadline()).short
 
 
 @cases(
@@ -75,7 +75,7 @@ def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], fo
     of_another = Item("ab", NEW, NEW)
     for order in itertools.permutations((*items, of_another)):
         with list_in(order):
-            assert restores.find_by_id(BLOB, NEW, Deadline()).short == found
+            assert listing.find_by_id(BLOB, NEW, Deadline()).short == found
 
 
 @cases(
@@ -84,7 +84,7 @@ def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], fo
 )
 def test_an_id_that_names_none_or_two_is_refused(items: tuple[Item, ...], error: type[Exception]) -> None:
     with list_in(items), pytest.raises(error):
-        restores.find_by_id(BLOB, NEW, Deadline())
+        listing.find_by_id(BLOB, NEW, Deadline())
 
 
 def test_what_is_kept_of_a_name_is_listed_in_order_of_time_and_the_current_version_last() -> None:
