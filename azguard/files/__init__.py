@@ -5,13 +5,12 @@ has no lease (directories) can only be compared.
 
 ``shares``        shares, their snapshots, access policies, quota and size
 ``directories``   create, show, delete and rename directories
-``files``         show, delete and rename files
+``files``         show, delete and rename files; list and delete temporary ones that a crash left
 ``entries``       directories and files as commands show and list them; headers, attributes, times, and metadata
 ``content``       the content of a file: read, ranges of it listed, written, cleared; and its length
 ``copies``        a file as a copy of another one, or of a blob
 ``replacing``     new content for a file, and its rename into place under the guard of the conditions
 ``temporary``     the temporary file that is filled first, and the notes of it
-``leftovers``     temporary files that a crash left, listed and deleted
 ``trees``         files and folders below a directory, as trees of files see them
 ``handles``       who has what open over SMB, told with a refusal; closing it, and so breaking the lock of a file
 ``writes``        one write, and its outcome where the answer is lost

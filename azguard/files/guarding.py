@@ -21,10 +21,10 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard, owner_records
-from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.guard import WRITE_TERM, Term
 from azguard.leases.owner_records import Moved, ProcessLease, ProcessLeases, Version
 from azguard.leases.owners import OWNER, Owner
+from azguard.leases.recorded import LeaseRecords
 from azguard.processes.locked_file import ProcessNotes
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline

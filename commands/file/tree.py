@@ -144,12 +144,12 @@ def prune(
 
     Topics: files
     """
-    from azguard.files import leftovers
+    from azguard.files import files
 
     target = addresses.locate_folder(env, folder, writable=True)
     age = None if older_than is None else timedelta(seconds=older_than)
-    pruning = leftovers.Pruning(addresses.guarding(env), env.deadline, older_than=age, only_tells=dry_run)
-    env.out.show_each(leftovers.prune(target, pruning, recursive=recursive))
+    pruning = files.Pruning(addresses.guarding(env), env.deadline, older_than=age, only_tells=dry_run)
+    env.out.show_each(files.prune(target, pruning, recursive=recursive))
 
 
 @app.command(
