@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from azguard.cache.reads import Reads
     from azguard.guards.resolve import Conditions
     from azguard.guards.versions import SeenVersion
-    from azguard.leases.cache_records import LeaseRecords
+    from azguard.leases.recorded import LeaseRecords
     from azguard.locks.hold_records import HoldRecords
     from azguard.wire.rows import Operation
 
@@ -114,7 +114,7 @@ class Environment:
     def lease_records(self) -> "LeaseRecords":
         """Return where this scope writes down its leases."""
         from azguard.cli.words import leases
-        from azguard.leases.cache_records import LeaseRecords
+        from azguard.leases.recorded import LeaseRecords
 
         return LeaseRecords(
             self.reads,

@@ -37,8 +37,8 @@ from azguard.guards import fences
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
-from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owner_records import Moved
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.commits import Verdict, WriteRefused, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from azguard.blobs.content.append_blob import AppendDone, End
     from azguard.blobs.snapshots import VersionKeeper
     from azguard.cache.reads import Reads
-    from azguard.leases.cache_records import LeaseRecords
+    from azguard.leases.recorded import LeaseRecords
 
 # An end of a line has at most two bytes.
 _END_OF_LINE = 2

@@ -13,7 +13,7 @@ from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import SeenVersion, quote_etag
-from azguard.leases import recorded as lease_waiting
+from azguard.leases import shown
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline, poll
 from azguard.resources import properties
@@ -99,7 +99,7 @@ def wait(target: Target, until: Until, conditions: Conditions, waiting: Waiting)
     if until in (Until.CHANGED, Until.UNLEASED):
         _check_can_change(target)
     if until is Until.UNLEASED:
-        state = lease_waiting.wait_until_free(target, waiting.patience, waiting.tell_lease, waiting.uniform)
+        state = shown.wait_until_free(target, waiting.patience, waiting.tell_lease, waiting.uniform)
         return BlobWaited(
             address=state.address,
             until=until.value,

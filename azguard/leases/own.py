@@ -32,9 +32,8 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import state
 from azguard.leases.actions import GONE, LeaseDone
-from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.kinds import Action
-from azguard.leases.recorded import RecordedLease
+from azguard.leases.recorded import LeaseRecords, RecordedLease
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.times import iso

@@ -1,15 +1,19 @@
-"""A lease as operators see it: is it held, by whom, for how long, with which fence."""
+"""A lease as operators see it: is it held, by whom, for how long, with which fence; and the wait for one."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
+from azguard.accounts.account import Target
 from azguard.columns import Column
+from azguard.errors import GaveUp
 from azguard.frozen import frozen
 from azguard.leases import owners
 from azguard.leases import state as lease_age
 from azguard.leases.owners import FENCE, HOLDER_CLOCK, Owner, TerraformLock
-from azguard.leases.state import LeaseState
+from azguard.leases.state import LeaseState, look
+from azguard.requests.deadline import Deadline, poll
 from azguard.times import span
 
 
@@ -118,3 +122,48 @@ def describe(state: LeaseState) -> str:
         return f"{words}, held by {holder}; for how long is not known: {age.doubt}"
     by_holder = " (by its holder's clock)" if age.clock == HOLDER_CLOCK else ""
     return f"{words}, held for {span(age.seconds)}{by_holder} by {holder}"
+
+
+def wait_until_free(
+    target: Target,
+    patience: Deadline,
+    tell: Callable[[LeaseState], None],
+    uniform: Callable[[float, float], float],
+) -> LeaseState:
+    """Wait until the lease is free to be acquired, and return its state then.
+
+    ``tell`` is called with the first state, and again whenever the holder changes. ``uniform`` draws a random number
+    between two others.
+
+    Raises:
+        GaveUp: it is still held when the time is up.
+        NotFound: there is no such resource.
+    """
+    told: LeaseState | None = None
+    state: LeaseState | None = None
+
+    def look_once(deadline: Deadline) -> LeaseState | None:
+        nonlocal told, state
+        state = look(target, deadline)
+        if state.free:
+            return state
+        if told is None or told.describe_holder() != state.describe_holder():
+            tell(state)
+            told = state
+        return None
+
+    if (free := poll(look_once, patience, uniform)) is not None:
+        return free
+    assert state is not None
+    raise build_gave_up(target, patience, state.state, state.held_by)
+
+
+def build_gave_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:
+    """Return the error for a lease that was not free in time."""
+    return GaveUp(
+        f"{target} is still leased after {span(patience.seconds)}",
+        address=str(target.address),
+        detail=detail,
+        lease_state=state,
+        reason="lease_not_free_in_time",
+    )

@@ -23,9 +23,9 @@ from azguard.frozen import frozen
 from azguard.guards import requested
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners, state
-from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, Owner
+from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
 from azguard.requests import commits, trace
 from azguard.requests.calls import ServiceClock, describe, send_once

@@ -14,8 +14,8 @@ from azguard.errors import AzguardError, Locked, LockLost, NotFound
 from azguard.frozen import frozen
 from azguard.leases import owners
 from azguard.leases import state as lease_state
-from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owners import FENCE
+from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
 from azguard.locks import environment, held_lock, lock_blobs, log, queue, readers
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope

@@ -32,7 +32,7 @@ from azguard.errors import AzguardError, GaveUp, Locked, NotFound
 from azguard.folders import explain_unwritable
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.leases import actions, owners, recorded, shown
+from azguard.leases import actions, owners, shown
 from azguard.leases import state as lease_state
 from azguard.leases.owners import TerraformLock
 from azguard.leases.state import LeaseState
@@ -164,7 +164,7 @@ class StateGuard:
             if self._release(file):
                 file.remove()
         try:
-            free = recorded.wait_until_free(self.target, Deadline(self.wait_seconds), self._tell, self.uniform)
+            free = shown.wait_until_free(self.target, Deadline(self.wait_seconds), self._tell, self.uniform)
             before = owners.read_terraform(free.metadata)
         except NotFound:
             before = None  # Terraform makes it.

@@ -64,11 +64,9 @@ def this_process(env: Environment, command: str, reason: str | None = None, *, i
 
 def wait_free(env: Environment, target: Target, patience: Deadline) -> "LeaseState":
     """Wait until a lease is free, saying who holds it."""
-    from azguard.leases import recorded
+    from azguard.leases import shown
 
-    return recorded.wait_until_free(
-        target, patience, lambda state: say_waiting(env, state), random.SystemRandom().uniform
-    )
+    return shown.wait_until_free(target, patience, lambda state: say_waiting(env, state), random.SystemRandom().uniform)
 
 
 def say_waiting(env: Environment, state: "LeaseState") -> None:

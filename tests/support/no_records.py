@@ -3,7 +3,7 @@
 from typing import Any
 
 from azguard.cache.records import HeldLease
-from azguard.leases.cache_records import LeaseRecords
+from azguard.leases.recorded import LeaseRecords
 
 
 class NoRecords(LeaseRecords):

@@ -33,8 +33,8 @@ from azguard.errors import (
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
 from azguard.leases import guard
-from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.guard import GuardLease
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline

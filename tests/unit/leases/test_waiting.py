@@ -5,7 +5,7 @@ import pytest
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import GaveUp, NotFound
-from azguard.leases import recorded
+from azguard.leases import shown
 from azguard.leases.owners import OWNER, Owner
 from azguard.leases.state import LeaseState
 from tests.support.cases import cases
@@ -23,7 +23,7 @@ def wait(target: Target, clock: Clock, told: list[str | None], seconds: float = 
     def tell(state: LeaseState) -> None:
         told.append(None if state.holder is None else state.holder.name)
 
-    return recorded.wait_until_free(target, clock.deadline(seconds), tell, max)
+    return shown.wait_until_free(target, clock.deadline(seconds), tell, max)
 
 
 @cases("state", ["available", "expired", "broken"])
