@@ -122,6 +122,24 @@ def _rebuild(kind: type[E], known: Mapping[str, Any]) -> E:
     return kind(**known)
 
 
+def build_incomplete(
+    error: AzguardError | KeyboardInterrupt, told: str, address: str | None, facts: Mapping[str, object], reason: str
+) -> AzguardError:
+    """Return the error of a write of several pieces that ended early; ``told`` says what is done."""
+    if isinstance(error, KeyboardInterrupt):
+        return build_interrupted(error, told, address, facts, reason)
+    changes = {"facts": {**error.facts, **facts, "cause": error.kind}, "reason": reason, "exit_status": None}
+    return error.as_kind(Partial, message=f"{told}: {error.message}", **changes)
+
+
+def build_interrupted(
+    signal: KeyboardInterrupt, told: str, address: str | None, facts: Mapping[str, object], reason: str | None = None
+) -> "Interrupted":
+    """Return the error of a write that a signal ended; ``told`` says what is done."""
+    status = getattr(signal, "status", Interrupted.exit_code)
+    return Interrupted(f"interrupted: {told}", address, facts=facts, reason=reason, exit_status=status)
+
+
 class UsageError(AzguardError, kind="usage", exit_code=2):
     """Refused before any request."""
 

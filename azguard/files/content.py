@@ -13,7 +13,7 @@ from typing import BinaryIO, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.errors import AzguardError, BadRequest, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
+from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown, UsageError, build_incomplete
 from azguard.files import guarding, writes
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
@@ -190,7 +190,7 @@ def put_range(given: RangeWrite, source: BinaryIO, progress: Callable[[int], Non
                 following = read_up_to(source, _PIECE_BYTES)
                 # More follows, so that a signal must still be heeded.
                 with commits.step() if following else nullcontext():
-                    run.put(piece)
+                    run.write(len(piece), piece)
                 progress(run.done_bytes)
                 piece = following
         except (AzguardError, KeyboardInterrupt) as error:
@@ -217,7 +217,7 @@ def clear_range(given: RangeWrite, length: int) -> RangeWritten:
     run = _RangeRun(given)
     with ExitStack() as until:
         run.begin(until)
-        run.clear(length)
+        run.write(length, None)
         return run.finish()
 
 
@@ -230,12 +230,8 @@ def resize_file(
         Changed, Locked, OutcomeUnknown: as ``put``.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
     """
-    write = FileWrite(
-        target=target,
-        conditions=conditions,
-        operation=FILE_SET_PROPERTIES,
-        given=writes.describe_size(size),
-    )
+    given = writes.describe_size(size)
+    write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=given)
     done = guarding.perform(write, guarding_by, deadline)
     return ContentWritten(**vars(done), content_length=size)
 
@@ -266,14 +262,6 @@ class _RangeRun:
         self.held = until.enter_context(held)
         self.size = self.held.found.size
 
-    def put(self, piece: bytes) -> None:
-        """Write one piece."""
-        self._write(len(piece), piece)
-
-    def clear(self, length: int) -> None:
-        """Clear the range."""
-        self._write(length, None)
-
     def finish(self) -> RangeWritten:
         """Remove the record of the lease's holder, and return the result of the write."""
         given = self.given
@@ -282,7 +270,8 @@ class _RangeRun:
         done = {**vars(last), "guard": given.conditions.guard, "attempts": self.attempts}
         return RangeWritten(**done, offset=given.offset, written_bytes=self.done_bytes)
 
-    def _write(self, length: int, piece: bytes | None) -> None:
+    def write(self, length: int, piece: bytes | None) -> None:
+        """Write one piece; None clears the range."""
         given, start = self.given, self.given.offset + self.done_bytes
         end = start + length
         if end > self.size:
@@ -317,11 +306,6 @@ def _build_partial(run: _RangeRun, error: AzguardError | KeyboardInterrupt) -> A
     given, done = run.given, run.done_bytes
     facts = {"offset": given.offset, "written_bytes": done, "next_offset": given.offset + done}
     told = f"{done:,} bytes of {given.target} were written, and the rest was not"
-    if isinstance(error, KeyboardInterrupt):
-        status = getattr(error, "status", Interrupted.exit_code)
-        address = str(given.target.address)
-        return Interrupted(f"interrupted: {told}", address, facts=facts, reason="range_incomplete", exit_status=status)
     if isinstance(error, OutcomeUnknown):
         return error.but(facts={**error.facts, **facts})
-    shown = replace(error).as_kind(Partial, message=f"{told}: {error.message}")
-    return shown.but(facts={**error.facts, **facts, "cause": error.kind}, reason="range_incomplete", exit_status=None)
+    return build_incomplete(error, told, str(given.target.address), facts, reason="range_incomplete")

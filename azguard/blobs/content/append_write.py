@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, BinaryIO, TypeVar
 
-from azguard.accounts.account import Target
 from azguard.blobs import copy_sources
 from azguard.blobs.content import append_blob
 from azguard.blobs.content.append_blob import APPEND_BLOB, Append, AppendDone, End, Proof, explain_failed_condition
@@ -24,11 +23,11 @@ from azguard.errors import (
     BadRequest,
     Changed,
     GaveUp,
-    Interrupted,
     Locked,
     OutcomeUnknown,
     Partial,
     UsageError,
+    build_interrupted,
 )
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
@@ -287,21 +286,13 @@ def build_unknown(given: Append, end: End, length: int, done: int) -> OutcomeUnk
     )
 
 
-def build_interrupted(
-    target: Target, signal: KeyboardInterrupt, told: str, facts: Mapping[str, Any], reason: str | None = None
-) -> Interrupted:
-    """Return the error of a write that a signal ended: what is ``told`` was done."""
-    status = getattr(signal, "status", Interrupted.exit_code)
-    return Interrupted(
-        f"interrupted: {told}", str(target.address), facts=dict(facts), reason=reason, exit_status=status
-    )
-
-
 def build_created(given: Append, error: AzguardError | KeyboardInterrupt) -> AzguardError:
     """Return the error that the blob was created, and nothing is known to be appended to it."""
     told = f"{given.target} was created for it, and stays"
     if isinstance(error, KeyboardInterrupt):
-        return build_interrupted(given.target, error, f"{told}, and nothing was appended", {"created": True})
+        return build_interrupted(
+            error, f"{told}, and nothing was appended", str(given.target.address), {"created": True}
+        )
     return error.but(detail=(*error.detail, told), facts={**error.facts, "created": True})
 
 
@@ -311,7 +302,7 @@ def build_partial(given: Append, error: AzguardError | KeyboardInterrupt, begun:
     facts = {"position": begun, "appended_bytes": done, "next_position": end}
     told = f"{say_count(done, 'byte', 'was')} appended to {given.target}, and the rest was not"
     if isinstance(error, KeyboardInterrupt):
-        return build_interrupted(given.target, error, told, facts, reason="append_incomplete")
+        return build_interrupted(error, told, str(given.target.address), facts, reason="append_incomplete")
     if isinstance(error, OutcomeUnknown):
         return error
     return Partial(

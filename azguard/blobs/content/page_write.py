@@ -8,16 +8,16 @@ Source: https://learn.microsoft.com/rest/api/storageservices/put-page
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, BinaryIO, cast
 
 from azguard.blobs import copy_sources, refusals
 from azguard.blobs.content import append_blob, page_blob
-from azguard.blobs.content.append_write import build_interrupted, mark_last
+from azguard.blobs.content.append_write import mark_last
 from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
 from azguard.blobs.copy_sources import SourcePiece
-from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, UsageError
+from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, UsageError, build_incomplete
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
@@ -249,9 +249,6 @@ def _build_partial(given: PageWrite, error: AzguardError | KeyboardInterrupt, ru
     facts = {"offset": given.offset, "written_bytes": done, "next_offset": given.offset + done}
     told = f"{done:,} bytes of {given.target} were written, and the rest was not"
     told = told if done else f"{given.target} was created, and no page of it was written"
-    if isinstance(error, KeyboardInterrupt):
-        return build_interrupted(given.target, error, told, facts, reason="pages_incomplete")
     if isinstance(error, OutcomeUnknown):
         return error
-    shown = replace(error).as_kind(Partial, message=f"{told}: {error.message}")
-    return shown.but(facts={**error.facts, **facts, "cause": error.kind}, reason="pages_incomplete", exit_status=None)
+    return build_incomplete(error, told, str(given.target.address), facts, reason="pages_incomplete")
