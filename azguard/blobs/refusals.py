@@ -231,13 +231,15 @@ def explain_refusal(target: Target, conditions: Conditions, deadline: Deadline) 
         raise error.but(detail=(*error.detail, "and it was never read here: read it before you write")) from error
 
 
-def to_gave_up(target: Target, refused: int) -> GaveUp:
+def to_gave_up(target: Target, refused: int, *, under_fence: bool = False) -> GaveUp:
     """Return the error of a write that named no version, and met another one at each of ``refused`` attempts."""
+    met = "written by others between each look at it and the request after it"
+    if under_fence:
+        met = "written or deleted by others without a fence between each look at it and the write"
     return GaveUp(
-        f"{target} was written by others between each look at it and the request after it, "
-        f"{say_count(refused, 'time')}; nothing was applied",
+        f"{target} was {met}, {say_count(refused, 'time')}; nothing was applied",
         address=str(target.address),
-        reason="written_in_between",
+        reason="written_without_fence" if under_fence else "written_in_between",
     )
 
 
@@ -270,7 +272,7 @@ def write_fenced(
                 raise  # The blocks that were to be committed are gone.
             refused += 1
             if refused > _LOOKS or deadline.passed:
-                raise _build_gave_up(target, refused) from error
+                raise to_gave_up(target, refused, under_fence=True) from error
         else:
             return settled._replace(attempts=settled.attempts + refused), conditions
 
@@ -315,15 +317,6 @@ def explain_fence(error: AzguardError) -> AzguardError:
     if error.service_code in _NO_TAGS:
         return error.but(reason="fence_needs_tags")
     return error
-
-
-def _build_gave_up(target: Target, refused: int) -> GaveUp:
-    return GaveUp(
-        f"{target} was written or deleted by others without a fence between each look at it and the write, "
-        f"{say_count(refused, 'time')}; nothing was applied",
-        address=str(target.address),
-        reason="written_without_fence",
-    )
 
 
 def fetch_tags(
