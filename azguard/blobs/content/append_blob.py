@@ -17,7 +17,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import refusals
 from azguard.blobs.content.download import ask_range
-from azguard.blobs.content.upload import Settings
+from azguard.blobs.content.upload import Settings, create_empty
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import (
     AzguardError,
@@ -225,19 +225,10 @@ def _create(given: Append, deadline: Deadline) -> bool:
             return Finding(Verdict.NOT_YET)
         return Finding(Verdict.COMMITTED)  # Ours or not: an append is what was asked for.
 
-    request = WriteRequest(
-        target=given.target,
-        send=lambda: call(
-            BLOB_PUT_APPEND_BLOB,
-            given.target,
-            write_timeouts(deadline),
-            headers={"If-None-Match": "*"},
-            metadata=settings.metadata,
-            **settings.given,
-        ),
-        look=look,
-    )
-    return send_until_settled(request, deadline).answer is not None
+    def send() -> Any:
+        return create_empty(BLOB_PUT_APPEND_BLOB, given.target, settings, deadline, metadata=settings.metadata)
+
+    return send_until_settled(WriteRequest(target=given.target, send=send, look=look), deadline).answer is not None
 
 
 def _check(given: Append, found: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import headers, refusals
-from azguard.blobs.content.upload import Settings
+from azguard.blobs.content.upload import Settings, create_empty
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
@@ -171,20 +171,10 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
         answer = {"etag": found.etag, "is_found": True}
         return Finding(verdict_from_lineage(history, op, None, found.etag), answer, seen=found)
 
-    request = WriteRequest(
-        target=given.target,
-        send=lambda: call(
-            BLOB_PUT_PAGE_BLOB,
-            given.target,
-            write_timeouts(deadline),
-            headers={"If-None-Match": "*"},
-            size=length,
-            metadata=stamped,
-            **settings.given,
-        ),
-        look=look,
-    )
-    answer = send_until_settled(request, deadline).answer
+    def send() -> Any:
+        return create_empty(BLOB_PUT_PAGE_BLOB, given.target, settings, deadline, size=length, metadata=stamped)
+
+    answer = send_until_settled(WriteRequest(target=given.target, send=send, look=look), deadline).answer
     etag: str = answer["etag"]
     # Pages that another writer has written since leave the lineage as it is.
     if answer.get("is_found") and _has_pages(given.target, etag, deadline.fresh()):

@@ -158,6 +158,14 @@ def _send(operation: Operation, upload: Upload, body: bytes) -> Mapping[str, Any
     )
 
 
+def create_empty(
+    operation: Operation, target: Target, settings: Settings, deadline: Deadline, **given: Any
+) -> Mapping[str, Any]:
+    """Create an append or a page blob where there is none, by one request, and return its answer."""
+    headers = {"If-None-Match": "*"}
+    return call(operation, target, write_timeouts(deadline), headers=headers, **settings.given, **given)
+
+
 def write_tags(tags: Mapping[str, str] | None) -> str | None:
     """Return index tags as a header has them; None without any."""
     if not tags:
