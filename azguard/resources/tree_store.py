@@ -111,6 +111,14 @@ class TreeStore(ABC):
         """Return the address of the prefix, for people and results."""
         return f"{self.KIND.value}:{self.root.address.container}/{self.prefix}"
 
+    def name(self, relative: str) -> str:
+        """Return the address of a file for its line, even if its name is one that cannot be asked for."""
+        return f"{self.address}{relative}"
+
+    def cut(self, item: ListedItem) -> str:
+        """Return the name of a listed file relative to the prefix."""
+        return item.name.removeprefix(self.prefix)
+
     @property
     def folders(self) -> TreeFolders | None:
         """Return its directories; None where a name with slashes is all that there is."""

@@ -145,7 +145,7 @@ class Deleting:
 
     def job(self, listed: ListedItem, control: Control) -> Job:
         """Return the delete of one file, ready to run."""
-        name = self.name(listed)
+        name = self.store.name(self.store.cut(listed))
         return Task(lambda: control.conclude(name, lambda: self._delete(listed, control).done()))
 
     def _delete(self, listed: ListedItem, control: Control) -> TreeItem:
@@ -158,11 +158,7 @@ class Deleting:
 
     def foresee(self, listed: ListedItem) -> Done:
         """Return the outcome that the delete of one file would have."""
-        return conclude(self.name(listed), lambda: self._foresee(listed).done())
-
-    def name(self, listed: ListedItem) -> str:
-        """Return the address of a file for its line, even if its name is one that cannot be asked for."""
-        return f"{self.store.address}{listed.name.removeprefix(self.store.prefix)}"
+        return conclude(self.store.name(self.store.cut(listed)), lambda: self._foresee(listed).done())
 
     def _foresee(self, listed: ListedItem) -> TreeItem:
         target = self.store.locate(listed.name)
@@ -219,7 +215,7 @@ class TreeDelete:
         return filter(self._is_selected, self.deleting.store.list_items(control.patience.fresh()))
 
     def _is_selected(self, item: ListedItem) -> bool:
-        return self.patterns.selects(item.name.removeprefix(self.deleting.store.prefix))
+        return self.patterns.selects(self.deleting.store.cut(item))
 
     def _stays(self, item: ListedItem) -> bool:
         return not self._is_selected(item) or self.deleting.foresee(item).outcome != runs.WOULD_DELETE

@@ -15,10 +15,10 @@ from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, Job, conclude
 from azguard.resources.lifecycles import is_nowhere
-from azguard.resources.tree_store import ListedItem, TreeGet, TreeStore
+from azguard.resources.tree_store import ListedItem, TreeGet
 from azguard.trees import local_files, runs
-from azguard.trees.local_files import LocalFile, LocalFolder, walk
-from azguard.trees.names import NameIndex, Patterns
+from azguard.trees.local_files import FolderTree, LocalFile, LocalFolder, walk
+from azguard.trees.names import NameIndex
 from azguard.trees.runs import Control, Task, TreeItem, after, pass_over
 
 _CHANGED = "it was changed here since it was got"
@@ -26,12 +26,9 @@ _MARKER = "it is empty and marks a folder"
 
 
 @frozen(kw_only=True)
-class TreeDownload:
-    """What is under a prefix, and the folder it goes into."""
+class TreeDownload(FolderTree):
+    """What is under a prefix, and the folder it goes into. A mirror deletes only files that came from there."""
 
-    store: TreeStore
-    folder: Path
-    patterns: Patterns
     reads: Reads
     asked: RequestedConditions
     #: Whether a file that is in the folder is left alone, even with other content.
@@ -40,14 +37,6 @@ class TreeDownload:
     skips_unchanged: bool = False
     #: Whether a file is replaced, too, that was changed here since azguard wrote or read it.
     overwrites: bool = False
-    #: Whether files that came from there and are there no more are deleted from the folder, after all else.
-    mirrors: bool = False
-    #: Whether a mirror may delete all, because nothing that is meant is there.
-    allows_empty: bool = False
-
-    @property
-    def address(self) -> str:
-        return self.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:
         """Return the phases of the download, one after the other: the files, then the deletes.
@@ -78,19 +67,17 @@ class TreeDownload:
         listed = NameIndex(self.store.fold)
         for each in self._list_some(control):
             listed.add_all([each])
-            yield conclude(
-                self._address(each.name.removeprefix(self.store.prefix)), partial(self._foresee, folder, each)
-            )
+            yield conclude(self.store.name(self.store.cut(each)), partial(self._foresee, folder, each))
         # A folder that is missing is made, and has nothing to delete.
         if self.mirrors and self.folder.exists():
             for name, path in self._rest(listed):
-                yield TreeItem(address=self._address(name), file=str(path), outcome=runs.WOULD_DELETE).done()
+                yield TreeItem(address=self.store.name(name), file=str(path), outcome=runs.WOULD_DELETE).done()
 
     def _foresee(self, folder: LocalFolder, listed: ListedItem) -> Done:
         if _is_marker(listed):
             return self._pass_over_marker(listed).run()
         target = self.store.locate(listed.name)
-        path = folder.find(listed.name.removeprefix(self.store.prefix))
+        path = folder.find(self.store.cut(listed))
         outcome = self._foresee_outcome(path, target, listed)
         reason = _CHANGED if outcome == runs.WOULD_REFUSE else None
         return TreeItem.of_listed(target, path, outcome, listed, reason=reason).done()
@@ -107,9 +94,7 @@ class TreeDownload:
         return is_changed and not local_files.is_same(path, target, listed, self.reads)
 
     def _list(self, patience: Deadline) -> Iterator[ListedItem]:
-        for each in self.store.list_items(patience.fresh()):
-            if self.patterns.selects(each.name.removeprefix(self.store.prefix)):
-                yield each
+        return filter(self.selects, self.store.list_items(patience.fresh()))
 
     def _list_some(self, control: Control) -> Iterator[ListedItem]:
         """Yield what is listed; a mirror says itself what nothing means."""
@@ -136,32 +121,28 @@ class TreeDownload:
             yield self._read(folder, each, control)
 
     def _read(self, folder: LocalFolder, listed: ListedItem, control: Control) -> Job:
-        name = listed.name.removeprefix(self.store.prefix)
+        name = self.store.cut(listed)
         if _is_marker(listed):
             return self._pass_over_marker(listed)
         try:
             target = self.store.locate(listed.name)
             path = folder.claim(name)
         except AzguardError as error:
-            return pass_over(self._address(name), None, "", error)
+            return pass_over(self.store.name(name), None, "", error)
         return _Reading(self, target, path, listed, control)
 
     def _pass_over_marker(self, listed: ListedItem) -> Task:
-        return pass_over(self._address(listed.name.removeprefix(self.store.prefix)), None, _MARKER)
+        return pass_over(self.store.name(self.store.cut(listed)), None, _MARKER)
 
     def _delete_rest(self, listed: NameIndex) -> Iterator[Job]:
         for name, path in self._rest(listed):
-            yield Task(partial(_delete_local, self._address(name), path))
+            yield Task(partial(_delete_local, self.store.name(name), path))
 
     def _rest(self, listed: NameIndex) -> Iterator[tuple[str, Path]]:
         """Yield the files that azguard read from there, unchanged since, and that are there no more."""
         for each in self._find_gone(listed):
             if listed.is_empty and not self.allows_empty:
-                raise UsageError(
-                    f"{self.address} has no file that is meant, so that a mirror of it deletes all; "
-                    "nothing was deleted",
-                    reason="tree_mirror_is_empty",
-                )
+                raise self.refuse_to_empty(self.address)
             yield each
 
     def _find_gone(self, listed: NameIndex) -> Iterator[tuple[str, Path]]:
@@ -178,9 +159,6 @@ class TreeDownload:
         except AzguardError:
             return False
         return local_files.is_as_read(path, target, self.reads)
-
-    def _address(self, name: str) -> str:
-        return f"{self.store.address}{name}"
 
 
 def _is_marker(listed: ListedItem) -> bool:

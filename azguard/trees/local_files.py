@@ -23,14 +23,42 @@ from azguard.cache.copies import Copy
 from azguard.cache.reads import KnownContent, Reads
 from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
-from azguard.resources.tree_store import ListedItem
-from azguard.trees.names import Fold, TakenNames
+from azguard.resources.tree_store import ListedItem, TreeStore
+from azguard.trees.names import Fold, Patterns, TakenNames
 
 # No service takes a name of more parts, and each level costs a call within a call.
 _MOST_LEVELS = 255
 # So many folders are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000
 _PIECE_BYTES = 1 << 20
+
+
+@frozen(kw_only=True)
+class FolderTree:
+    """A folder of this machine and what a service keeps under a prefix, of which one is to become as the other is."""
+
+    store: TreeStore
+    folder: Path
+    patterns: Patterns
+    #: Whether what is in the one alone is deleted, after all else.
+    mirrors: bool = False
+    #: Whether a mirror may delete all, because there is no file that is meant.
+    allows_empty: bool = False
+
+    @property
+    def address(self) -> str:
+        return self.store.address
+
+    def selects(self, listed: ListedItem) -> bool:
+        """Return whether a name is meant."""
+        return self.patterns.selects(self.store.cut(listed))
+
+    def refuse_to_empty(self, emptied: str) -> UsageError:
+        """Return the error for a mirror that would delete all, because ``emptied`` has no file."""
+        return UsageError(
+            f"{emptied} has no file that is meant, so that a mirror of it deletes all; nothing was deleted",
+            reason="tree_mirror_is_empty",
+        )
 
 
 @frozen

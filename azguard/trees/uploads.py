@@ -8,7 +8,6 @@ sets and of what it replaces, so that a run that was killed can be run again: wh
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from azguard.accounts import endpoints
@@ -27,8 +26,8 @@ from azguard.requests.sources import UnchangedFile, as_stream, open_unchanged
 from azguard.resources.tree_store import ListedItem, TreePut, TreeStore
 from azguard.trees import local_files, runs
 from azguard.trees.deletes import Deleting, FolderDeleting
-from azguard.trees.local_files import LocalFile, PassedOver, check_folder, walk
-from azguard.trees.names import NameIndex, Patterns, TakenNames
+from azguard.trees.local_files import FolderTree, LocalFile, PassedOver, check_folder, walk
+from azguard.trees.names import NameIndex, TakenNames
 from azguard.trees.runs import Control, TreeItem, after, pass_over
 
 # How often to begin again with a file that is written to while it is read.
@@ -195,24 +194,14 @@ def _name_outcome(conditions: Conditions, written: Any) -> str:
 
 
 @frozen(kw_only=True)
-class TreeUpload(FileWrites):
+class TreeUpload(FileWrites, FolderTree):
     """One folder, and where and how its files are written."""
 
-    folder: Path
-    patterns: Patterns
-    #: Whether what is there and not in the folder is deleted, after all else.
-    mirrors: bool = False
-    #: Whether a mirror may delete all, because the folder has no file that is meant.
-    allows_empty: bool = False
     #: Whether a mirror leaves directories alone that are empty then.
     keeps_folders: bool = False
     #: Names that are written after all others, in this order.
     last: Sequence[str] = ()
     follows_links: bool = False
-
-    @property
-    def address(self) -> str:
-        return self.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:
         """Return the phases of the upload, one after the other: the files, the last files, the deletes.
@@ -272,10 +261,7 @@ class TreeUpload(FileWrites):
         if not self.mirrors or self.allows_empty:
             return
         if not any(isinstance(each, LocalFile) for each in self._find_meant()):
-            raise UsageError(
-                f"{self.folder} has no file that is meant, so that a mirror of it deletes all; nothing was deleted",
-                reason="tree_mirror_is_empty",
-            )
+            raise self.refuse_to_empty(str(self.folder))
 
     def _find_meant(self) -> Iterator[LocalFile | PassedOver]:
         for file in walk(self.folder, follows_links=self.follows_links):
@@ -304,11 +290,11 @@ class TreeUpload(FileWrites):
         self, file: LocalFile | PassedOver, control: Control, listed: NameIndex | None, taken: TakenNames
     ) -> Job:
         if isinstance(file, PassedOver):
-            return pass_over(self._address(file.name), str(file.path), file.reason, file.error)
+            return pass_over(self.store.name(file.name), str(file.path), file.reason, file.error)
         try:
             target = self._locate(file, taken)
         except AzguardError as error:
-            return pass_over(self._address(file.name), str(file.path), "", error)
+            return pass_over(self.store.name(file.name), str(file.path), "", error)
         known = None if listed is None else listed.find(self.store.prefix + file.name)
         return self.job(file, target, control, known)
 
@@ -321,9 +307,6 @@ class TreeUpload(FileWrites):
                 reason="tree_name_twice",
             )
         return target
-
-    def _address(self, name: str) -> str:
-        return f"{self.store.address}{name}"
 
     def _delete_rest(self, control: Control, listed: NameIndex) -> Iterator[Job]:
         # It may have been emptied since: a build that begins anew does that first.
@@ -346,14 +329,11 @@ class TreeUpload(FileWrites):
         )
 
     def _stays(self, item: ListedItem, listed: NameIndex, deleting: Deleting) -> bool:
-        is_selected = self.patterns.selects(item.name.removeprefix(self.store.prefix))
-        is_here = not is_selected or listed.is_marked(item.name)
+        is_here = not self.selects(item) or listed.is_marked(item.name)
         return is_here or deleting.foresee(item).outcome != runs.WOULD_DELETE
 
     def _rest(self, listed: NameIndex) -> Iterator[ListedItem]:
-        for each in listed.list_unmarked():
-            if self.patterns.selects(each.name.removeprefix(self.store.prefix)):
-                yield each
+        return filter(self.selects, listed.list_unmarked())
 
     @property
     def _deleting(self) -> Deleting:
@@ -361,7 +341,7 @@ class TreeUpload(FileWrites):
 
     def _foresee(self, file: LocalFile | PassedOver, listed: NameIndex, taken: TakenNames) -> Done:
         if isinstance(file, PassedOver):
-            return pass_over(self._address(file.name), str(file.path), file.reason, file.error).run()
+            return pass_over(self.store.name(file.name), str(file.path), file.reason, file.error).run()
         known = listed.find(self.store.prefix + file.name)
-        address = self._address(file.name)
+        address = self.store.name(file.name)
         return conclude(address, lambda: self.foresee(file, self._locate(file, taken), known).done())
