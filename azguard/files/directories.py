@@ -47,12 +47,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-directory
     """
     before = writes.require_version(target, conditions, deadline)
-    write = FileWrite(
-        target=target,
-        conditions=conditions,
-        operation=DIRECTORY_DELETE,
-        before=before,
-    )
+    write = FileWrite(target=target, conditions=conditions, operation=DIRECTORY_DELETE, before=before)
     return writes.send(write, None, deadline)
 
 

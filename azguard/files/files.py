@@ -62,11 +62,7 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
         OutcomeUnknown: the answer was lost, and the file is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-file2
     """
-    write = FileWrite(
-        target=target,
-        conditions=conditions,
-        operation=FILE_DELETE,
-    )
+    write = FileWrite(target=target, conditions=conditions, operation=FILE_DELETE)
     return guarding.perform(write, guarding_by, deadline)
 
 
@@ -152,7 +148,11 @@ def _rename(given: FileRename) -> FileRenamed:
         done = _send_rename(given, replaced, held, known)
         if replaced is not None:
             replaced.lease.is_gone = True
-        return done if held is None else _finish_rename(given, held, done)
+        if held is None:
+            return done
+        # The record of the lease's holder is at the new address.
+        held.lease.is_gone = held.lease.is_own
+        return guarding.finish(target, held, done, deadline)
 
 
 @contextmanager
@@ -228,12 +228,6 @@ def _release_at_target(given: FileRename, held: Held) -> Iterator[None]:
                 # The next azguard has to release it.
                 note.close(is_released=False)
                 held.lease.note = None
-
-
-def _finish_rename(given: FileRename, held: Held, done: FileRenamed) -> FileRenamed:
-    """Take the record of the lease's holder off the file at its new address."""
-    held.lease.is_gone = held.lease.is_own
-    return guarding.finish(given.target, held, done, given.deadline)
 
 
 def _send_rename(given: FileRename, replaced: Held | None, held: Held | None, known: str | None) -> FileRenamed:

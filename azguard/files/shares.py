@@ -97,12 +97,8 @@ def delete(
         OutcomeUnknown: the answer was lost, and the share is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-share
     """
-    write = FileWrite(
-        target=target,
-        conditions=conditions,
-        operation=SHARE_DELETE,
-        given={"delete_snapshots": "include" if snapshots else None},
-    )
+    given = {"delete_snapshots": "include" if snapshots else None}
+    write = FileWrite(target=target, conditions=conditions, operation=SHARE_DELETE, given=given)
     return guarding.perform(write, guarding_by, deadline)
 
 
@@ -169,12 +165,8 @@ def change_quota(
         OutcomeUnknown: the answer was lost, and no lease tells whose the quota is.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-properties
     """
-    write = FileWrite(
-        target=target,
-        conditions=conditions,
-        operation=SHARE_SET_PROPERTIES,
-        given={"quota": gibibytes},
-    )
+    given = {"quota": gibibytes}
+    write = FileWrite(target=target, conditions=conditions, operation=SHARE_SET_PROPERTIES, given=given)
     return guarding.perform(write, guarding_by, deadline)
 
 
