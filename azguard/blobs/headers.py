@@ -62,7 +62,7 @@ def rewrite(
         raise refusals.describe_conflict(error, target, deadline) from error
 
 
-def _excludes_copies(given: Conditions, under: Conditions) -> bool:
+def excludes_copies(given: Conditions, under: Conditions) -> bool:
     """Return whether a copy of a request that comes late is refused, by its version or with our own lease.
 
     Under the caller's lease it could undo what the caller writes next. ``given`` are the caller's conditions.
@@ -70,7 +70,7 @@ def _excludes_copies(given: Conditions, under: Conditions) -> bool:
     return under.expected_etag is not None or given.lease_id is None
 
 
-def find_headers_outcome(
+def find_outcome(
     found: Any, target: Target, lease_id: str | None, patience: Deadline, equals: Callable[[Any], bool]
 ) -> Finding[Any]:
     """Return the finding on a write over the version ``found``, where the write has no place for a lineage.
@@ -155,7 +155,7 @@ def change_headers(
         wanted = headers if clear_others else headers.over(found)
 
         def look(patience: Deadline) -> Finding[Any]:
-            return find_headers_outcome(
+            return find_outcome(
                 found, target, under.lease_id, patience, lambda current: ContentHeaders.of(current) == wanted
             )
 
@@ -164,7 +164,7 @@ def change_headers(
             send=lambda: set_headers(target, wanted, under, deadline),
             look=look,
             expected_etag=under.expected_etag,
-            resend=_excludes_copies(conditions, under),
+            resend=excludes_copies(conditions, under),
         )
         settled = send_until_settled(request, deadline)
         return Settled({**settled.answer, "lineage": (found.metadata or {}).get(KEY)}, settled.attempts, settled.doubts)
@@ -325,7 +325,7 @@ def replace_metadata(
             look=lambda patience: _find_write(target, op, found, stamped, patience),
             expected_etag=under.expected_etag,
             op=op,
-            resend=_excludes_copies(conditions, under),
+            resend=excludes_copies(conditions, under),
         )
         settled = send_until_settled(request, deadline)
         return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)

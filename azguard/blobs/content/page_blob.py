@@ -13,7 +13,7 @@ from azguard.blobs.content.upload import Settings, create_empty
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.leases.cache_records import LeaseRecords
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage

@@ -188,7 +188,7 @@ def test_a_version_that_has_what_was_sent_is_ours_only_under_a_lease(
     blob.is_now(etag=etag)
     blob.lease_id = LEASE
     before = SimpleNamespace(etag='"0"')
-    assert headers.find_headers_outcome(before, TARGET, lease_id, PATIENCE, lambda _: equal).verdict is verdict
+    assert headers.find_outcome(before, TARGET, lease_id, PATIENCE, lambda _: equal).verdict is verdict
 
 
 @pytest.mark.parametrize(("content", "same"), [(bytes(512), True), (b"x" * 512, False)])
