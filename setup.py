@@ -49,11 +49,9 @@ class ReproducibleSdist(sdist):
         with (
             open(f"{base_name}.tar.gz", "wb") as file,
             gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=when) as zipped,
-            tarfile.open(fileobj=zipped, mode="w") as archive,
+            tarfile.open(fileobj=zipped, mode="w", dereference=True) as archive,
         ):
             for path in files:
-                # A second name of a file that was added already would be a link to it.
-                archive.inodes = {}
                 archive.add(path, filter=plain)
         return file.name
 

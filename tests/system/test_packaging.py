@@ -146,11 +146,12 @@ def test_a_wheel_holds_every_module_once_and_nothing_else(built: Built) -> None:
     assert [name for name in names if ".dist-info/" not in name and ".data/" not in name] == modules()
 
 
-def test_a_wheel_installs_every_manual_page_where_man_looks(built: Built) -> None:
+def test_a_wheel_installs_manual_pages_and_completions_where_man_and_shells_look(built: Built) -> None:
+    pages = [f"man/man{page.suffix[1:]}/{page.name}" for page in (REPOSITORY / "docs" / "man").iterdir()]
+    scripts = ["bash-completion/completions/azguard", "fish/vendor_completions.d/azguard.fish"]
+    places = [*pages, *scripts, "zsh/site-functions/_azguard"]
     data = [name for name, _ in contents(built.wheel) if ".data/" in name]
-    pages = (REPOSITORY / "docs" / "man").iterdir()
-    places = [f"azguard-{__version__}.data/data/share/man/man{page.suffix[1:]}/{page.name}" for page in pages]
-    assert data == sorted(places)
+    assert data == sorted(f"azguard-{__version__}.data/data/share/{place}" for place in places)
 
 
 def test_one_commit_gives_the_same_bytes_by_any_user_anywhere_at_any_time(built: Built) -> None:
