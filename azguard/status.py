@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from azguard.address import Kind
 from azguard.blobs import containers, listing
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
-from azguard.errors import AzguardError, NotFound
+from azguard.errors import AzguardError, BadRequest, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
@@ -161,7 +162,14 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
 
         directory = directories.show(target, Conditions(), deadline)
         return directory.etag, directory.last_modified, None
-    found = _choose_show(target.kind)(target, Conditions(), deadline)
+    show = _choose_show(target.kind)
+    try:
+        found = show(target, Conditions(), deadline)
+    except BadRequest as error:
+        # The key is for other blobs of those that were read.
+        if error.reason != "not_encrypted_with_a_key":
+            raise
+        found = show(target._replace(account=replace(target.account, encryption={})), Conditions(), deadline)
     return found.etag, found.last_modified, found.lease_state
 
 

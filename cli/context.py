@@ -42,13 +42,16 @@ class Environment:
     argv: tuple[str, ...] = ()
     #: The names of the options in the order that they were typed.
     order: Sequence[str] = ()
+    takes_key: bool = False
     common: SharedState = field(default_factory=SharedState)
 
     @classmethod
     def of(cls, facts: Facts) -> "Environment":
         """Return the environment of a run that is about to begin."""
         common = facts.common or SharedState()
-        return cls(facts.shared, facts.operation, facts.command, os.environ, facts.argv, facts.order, common)
+        return cls(
+            facts.shared, facts.operation, facts.command, os.environ, facts.argv, facts.order, facts.takes_key, common
+        )
 
     @cached_property
     def out(self) -> Output:
@@ -133,7 +136,28 @@ class Environment:
         from azguard.cli.input import accounts
 
         folders, shared = self.folders, self.shared
-        return self.common.keep(("account", *accounts.list_given(shared)), lambda: self._choose_account(folders))
+        found = self.common.keep(("account", *accounts.list_given(shared)), lambda: self._choose_account(folders))
+        return self._encrypt(found)
+
+    def _encrypt(self, account: Account) -> Account:
+        """Return an account whose blobs are encrypted as this run says.
+
+        Raises:
+            ConfigError: the key is none, or cannot be read.
+            UsageError: the operation makes a blob, and takes no key.
+        """
+        from azguard.cli.input import accounts
+
+        encryption = accounts.find_encryption(self.shared, self.environ) if self.takes_key else {}
+        if not encryption:
+            return account
+        if self.operation is not None and self.operation.drops_encryption:
+            raise UsageError(
+                f"{self.operation.title} takes no encryption key and no scope: it would make a blob without them",
+                hint="get the blob with its key, and put it; without a key: unset AZGUARD_ENCRYPTION_KEY",
+            )
+        account.shared["tell_unencrypted"] = self.out.warn
+        return replace(account, encryption=encryption)
 
     def _choose_account(self, folders: Folders) -> Account:
         from azguard.cli.input import accounts
@@ -221,7 +245,7 @@ class Environment:
 
     def find_account_of_url(self, location: Location) -> Account:
         """Return the account that a URL with a SAS is of; one that goes over http to another machine is warned of."""
-        found = self.common.keep(("url",), lambda: Account("", {}, Auth.ANONYMOUS)).at(location)
+        found = self._encrypt(self.common.keep(("url",), lambda: Account("", {}, Auth.ANONYMOUS))).at(location)
         self._warn_of_http(replace(found, allows_http=bool(self.shared.get("allow_http"))))
         return found
 

@@ -31,6 +31,8 @@ class Facts:
     shared: dict[str, Any] = field(default_factory=dict)
     #: The operation whose conditions the command takes.
     operation: "Operation | None" = None
+    #: Whether it reads or writes blobs, which may be encrypted with a key of the user's.
+    takes_key: bool = False
     #: The command's name, such as ``blob put``, and the values of its own options and arguments.
     command: str = ""
     params: dict[str, Any] = field(default_factory=dict)

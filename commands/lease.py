@@ -15,7 +15,7 @@ from azguard.cli.options.types import GUID, ValueType
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, excludes, needs, one_of
+from azguard.cli.rules.engine import checked, excludes, needs, one_of, only_for
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import HELD
@@ -44,7 +44,10 @@ _Leasable = Annotated[
         "ADDRESS",
         "blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH, or its URL.",
         completer=completers.leasable_addresses,
-        rules=(checked("ADDRESS", "a resource that can be leased, no snapshot or version of a blob", "lease.locate"),),
+        rules=(
+            checked("ADDRESS", "a resource that can be leased, no snapshot or version of a blob", "lease.locate"),
+            only_for("--encryption-key --encryption-scope", "blob"),
+        ),
     ),
 ]
 _HeldLease = Annotated[str, option("--lease-id", "ID|@held", "The id of the lease; @held is the one this scope holds.")]
@@ -308,7 +311,7 @@ def list_(env: Environment, container: _Container = None, *, given: _ListOptions
 
 @app.command(
     name="wait",
-    spec=common.remote("lease wait only looks, until the lease is free"),
+    spec=common.remote("lease wait only looks, until the lease is free", takes_key=True),
 )
 def wait_(
     env: Environment,

@@ -17,7 +17,9 @@ _FRESH = {azguard_status.UNCHANGED, azguard_status.PROPERTIES_UNCHANGED}
 app = Group("What you read, and what the service has now.")
 
 
-@app.command(spec=common.remote("status compares what is there with what was read here, and writes nothing"))
+@app.command(
+    spec=common.remote("status compares what is there with what was read here, and writes nothing", takes_key=True)
+)
 def status(
     env: Environment,
     addresses: Annotated[

@@ -195,7 +195,8 @@ TABLES: dict[str, Callable[[], str]] = {
 #: The page of each topic, and the sections that the topic has of it. The text above the first section is named "".
 _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "addresses": ("addresses", ("",)),
-    "accounts": ("accounts", ("", "All ways", "Your Azure identity", "A SAS", "A profile", "Secrets", "In CI")),
+    "accounts": ("accounts", ("", "All ways", "Your Azure identity", "A SAS", "A profile", "Secrets", "Encryption keys",
+                              "In CI")),
     "options": ("commands", ("Options that many commands share",)),
     "conditions": (
         "conditions",

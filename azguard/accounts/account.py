@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from azguard.accounts import endpoints
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS, SERVICES
@@ -22,6 +22,7 @@ T = TypeVar("T")
 _KEEPING = threading.RLock()
 # What one request reads or writes; larger blobs go in pinned ranges and in blocks.
 SINGLE_BYTES = 8 * 1024 * 1024
+_KEY_BYTES = 32
 # The parts by which a connection string is known as that of another service of Azure.
 _OTHERS = (
     (("endpoint", "sharedaccesskeyname"), "Service Bus or Event Hubs"),
@@ -75,6 +76,8 @@ class Account:
     allows_http: bool = False
     #: Whether its endpoints may say which tenant a login is asked for, although they are not Azure's own hosts.
     trusts_endpoints: bool = False
+    #: How its caller wants blobs to be encrypted: by the argument of an operation, the headers that say it.
+    encryption: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def endpoint(self, service: str) -> str:
         """Return the service's endpoint without a trailing slash; it holds no secret.
@@ -92,6 +95,8 @@ class Account:
             )
         if self.auth is Auth.LOGIN and not self.endpoints[service].startswith("https:"):
             raise ConfigError("a login needs https", reason="login_needs_https")
+        if service == "blob" and "encryption_key" in self.encryption and not _is_private(self.endpoints[service]):
+            raise ConfigError("an encryption key needs https", reason="encryption_key_needs_https")
         if self.auth is Auth.ANONYMOUS and service != "blob":
             raise ConfigError(
                 f"the {service.title()} service knows no anonymous access", reason="service_needs_credentials"
@@ -130,6 +135,7 @@ class Account:
                 Auth.SAS,
                 location.sas,
                 self.shared,
+                encryption=self.encryption,
             )
         # The whole endpoint, not the account's name: a host of the same first label may belong to another account.
         if same_host(self.endpoints.get(service, "")) != same_host(location.endpoint):
@@ -139,6 +145,11 @@ class Account:
                 reason="url_of_another_account",
             )
         return self
+
+
+def _is_private(endpoint: str) -> bool:
+    """Return whether no machine in between can read what is sent to an endpoint."""
+    return endpoint.startswith("https:") or endpoints.is_loopback(urlsplit(endpoint).hostname)
 
 
 def emulator(ports: Mapping[str, int] | None = None) -> Account:
@@ -262,6 +273,29 @@ def parse_key(key: str, where: str) -> str:
     except ValueError:  # binascii.Error is one, too; a letter outside ASCII raises the plain one
         pass
     raise ConfigError(f"{where} is not base64", reason="key_not_base64")
+
+
+def parse_encryption_key(key: bytes, where: str, *, is_file: bool) -> bytes:
+    """Return the 32 bytes of a key for AES-256, which is given in base64; a file may also hold the bytes themselves.
+
+    Raises:
+        ConfigError: it is none; the message does not show it.
+    """
+    import base64
+
+    if is_file and len(key) == _KEY_BYTES:
+        return key
+    try:
+        found = base64.b64decode(key.strip(), validate=True)
+    except ValueError:
+        found = b""
+    if len(found) != _KEY_BYTES:
+        has = f"base64 of {len(found)} bytes" if found else "not base64"
+        raise ConfigError(
+            f"{where} is not a key for AES-256, which is {_KEY_BYTES} bytes in base64: it is {has}",
+            reason="encryption_key_malformed",
+        )
+    return found
 
 
 def parse_sas(sas: str, where: str) -> str:

@@ -29,6 +29,8 @@ VARIABLES = {
     "auth-mode": "AZURE_STORAGE_AUTH_MODE",
     **{f"{service}-endpoint": f"AZURE_STORAGE_{service.upper()}_ENDPOINT" for service in SERVICES},
 }
+#: The variable of the key with which blobs are encrypted; it belongs to no account.
+ENCRYPTION_VARIABLE = "AZGUARD_ENCRYPTION_KEY"
 #: The audience of every token for storage, with the scope that a login is asked for. Clouds of their own have another.
 STORAGE_SCOPE = "https://storage.azure.com/.default"
 EMULATOR_NAME = "devstoreaccount1"

@@ -159,10 +159,19 @@ def walk(
 
 
 def list_kept(target: Target, include: Sequence[str], deadline: Deadline) -> Iterator[Listed]:
-    """Yield what a container has under the name of a blob, in any order."""
-    name = target.address.name
-    # Others begin with this name.
-    return (each for each in walk(target, deadline, prefix=name, include=include) if each.name == name)
+    """Yield what a container has under the name of a blob, in any order; metadata are read if they are encrypted.
+
+    Raises:
+        BadRequest: they are encrypted with another key than that of the account.
+    """
+    for each in walk(target, deadline, prefix=target.address.name, include=include):
+        if each.name != target.address.name:  # it begins with this name
+            continue
+        if each.hides_metadata:
+            address = replace(target.address, snapshot=each.snapshot, version=each.version_id)
+            found = properties.fetch(target._replace(address=address), Conditions(), deadline.fresh())
+            each.metadata = found.metadata
+        yield each
 
 
 def count_blobs(target: Target, deadline: Deadline) -> "Contents":

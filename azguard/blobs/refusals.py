@@ -25,6 +25,7 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import BLOCK_BLOB
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_errors import is_of_encryption
 from azguard.resources import properties
 from azguard.times import say_count
 from azguard.wire import xml
@@ -191,25 +192,36 @@ def check_early(upload: "Upload") -> None:
     if conditions.fence is not None:
         bind_to_what_is_there(upload.target, conditions, upload.deadline, creates=True)
         return
-    # Those that mean on a read what they mean on the commit: they fail with 412 there.
-    headers = {key: value for key, value in conditions.headers.items() if key in _SAME_ON_A_READ}
     try:
-        found = properties.fetch(upload.target, replace(conditions, headers=headers), upload.deadline)
+        found = _look_early(upload)
     except NotFound as error:
         if error.service_code == "ContainerNotFound":
             raise
         if conditions.expected_etag is not None:
             raise to_gone(upload.target, conditions.expected_etag, error) from error
         return
+    if conditions.creates_only:
+        raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
+    if found is not None and not upload.any_type:
+        _refuse_type(upload.target, found.blob_type)
+
+
+def _look_early(upload: "Upload") -> Any:
+    """Return what is there; None if it is encrypted with another key, which the put replaces as well."""
+    conditions = upload.conditions
+    # Those that mean on a read what they mean on the commit: they fail with 412 there.
+    headers = {key: value for key, value in conditions.headers.items() if key in _SAME_ON_A_READ}
+    try:
+        return properties.fetch(upload.target, replace(conditions, headers=headers), upload.deadline)
     except Changed as error:
         if conditions.expected_etag is None:
             raise
         told = f"{upload.target} changed since you read it"
         raise replace(error, message=told, expected_etag=conditions.expected_etag) from error
-    if conditions.creates_only:
-        raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
-    if not upload.any_type:
-        _refuse_type(upload.target, found.blob_type)
+    except BadRequest as error:
+        if not is_of_encryption(error):
+            raise
+        return None
 
 
 @contextmanager

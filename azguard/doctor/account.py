@@ -335,7 +335,8 @@ def _walk(target: Target, stage: CheckStage) -> Iterator[tuple[str, Lineage]]:
             yield from (("/".join(str(each.entity[key]) for key in edm.KEYS), each.lineage) for each in page)
         return
     for item in listing.walk(target, stage.deadline, include=("metadata",)):
-        yield item.name, Lineage.find(item.metadata)
+        if not item.hides_metadata:
+            yield item.name, Lineage.find(item.metadata)
 
 
 def _check_policies(target: Target, stage: CheckStage) -> CheckFinding:

@@ -99,7 +99,7 @@ def outcome_of(error: BaseException) -> CallOutcome:
     if found is not None:
         code = service_code(error)
         # What an SMB client has not flushed yet is refused with 408 or 500, and nothing was done.
-        is_refused = found in REFUSALS or code == NOT_IMPLEMENTED or code in BUSY
+        is_refused = found in REFUSALS or code in NOT_IMPLEMENTED or code in BUSY
         return CallOutcome.REFUSED if is_refused else CallOutcome.IN_DOUBT
     was_never_sent = isinstance(error, (LoginFailed, NotConnected))
     return CallOutcome.NOT_SENT if was_never_sent else CallOutcome.IN_DOUBT

@@ -106,10 +106,15 @@ STATES = {
     "SnapshotCountExceeded": RefusalWords("{0} has all the snapshots that it can have", "too_many_snapshots"),
     "ShareSnapshotCountExceeded": RefusalWords("{0} has all the snapshots that it can have", "too_many_snapshots"),
     "BlobOperationNotSupported": RefusalWords("{0} was made through Data Lake Storage", "made_through_data_lake"),
-    **{
-        code: RefusalWords("{0} is encrypted with a key that its writer gave", "key_of_the_writer")
-        for code in ("BlobUsesCustomerSpecifiedEncryption", "BlobCustomerSpecifiedEncryptionMismatch")
-    },
+    "BlobUsesCustomerSpecifiedEncryption": RefusalWords(
+        "{0} is encrypted with a key or in a scope that its writer gave", "key_of_the_writer"
+    ),
+    "BlobCustomerSpecifiedEncryptionMismatch": RefusalWords(
+        "{0} is encrypted with another key or in another scope", "encrypted_with_another_key"
+    ),
+    "BlobDoesNotUseCustomerSpecifiedEncryption": RefusalWords(
+        "{0} is not encrypted with a key that its writer gave", "not_encrypted_with_a_key"
+    ),
     "BlobNotArchived": RefusalWords("{0} is not in the archive", "not_in_archive"),
     "InvalidBlobTier": RefusalWords("this type of blob has no such tier", "no_such_tier"),
     "BlobAccessTierNotSupportedForAccountType": RefusalWords("this kind of account has no such tier", "no_such_tier"),
@@ -132,6 +137,8 @@ STATES = {
         "{0} has a property that this version of the service's API does not know", "api_version"
     ),
 }
+#: The reasons of a refusal because of the key, or the scope, with which a blob is encrypted.
+OF_ENCRYPTION = ("key_of_the_writer", "encrypted_with_another_key", "not_encrypted_with_a_key")
 # How the codes of shares begin that are paid for as they are provisioned.
 _PROVISIONED = ("FileShareProvisioned", "TotalShares")
 _NOT_PROVISIONED = RefusalWords("a limit of the account or of the share does not allow it", "not_provisioned")

@@ -27,8 +27,8 @@ _FOREIGN_WRITE = {
     *_CONFLICTING_BLOCKS,
 }  # fmt: skip
 _SAYS_LATER = (408, 429)
-#: The emulator's answer to a request that it does not know, with 501.
-NOT_IMPLEMENTED = "APINotImplemented"
+#: The emulator's answers to what it does not know, with 501: a request, or with 500 a header such as a key's.
+NOT_IMPLEMENTED = ("APINotImplemented", "FeatureNotSupported")
 # What stands below the service's sentence.
 _NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
 # Without its container nothing can have been written.
@@ -71,6 +71,11 @@ def is_conflict(error: BaseException) -> bool:
     """Return whether another write came first, so that reading again and retrying is the answer."""
     code = service_code(error) or ""
     return _is_of_condition(status(error), code) or code in _FOREIGN_WRITE
+
+
+def is_of_encryption(error: BaseException | None) -> bool:
+    """Return whether an error of ours says that a blob is encrypted otherwise than the caller says."""
+    return isinstance(error, errors.AzguardError) and error.reason in service_codes.OF_ENCRYPTION
 
 
 def is_perhaps_ours(error: BaseException, target: Target) -> bool:
@@ -126,7 +131,7 @@ def _by_status(
         return _not_asked(NotOfTheService(found, {}), target, facts)
     if found == HTTPStatus.NOT_FOUND:
         return _not_found(target, code, facts)
-    if code == NOT_IMPLEMENTED:
+    if code in NOT_IMPLEMENTED:
         return errors.BadRequest(
             f"the emulator cannot do this to {target}; nothing was done", reason="not_in_emulator", **facts
         )

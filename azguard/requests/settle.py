@@ -15,7 +15,7 @@ from azguard.requests import commits, service_errors, trace
 from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import is_perhaps_ours, translate
+from azguard.requests.service_errors import is_of_encryption, is_perhaps_ours, translate
 from azguard.wire import client
 
 T = TypeVar("T")
@@ -209,9 +209,11 @@ class _Write(Generic[T]):
             try:
                 found = self._ask(self._look_after_refusal, error)
             except OutcomeUnknown as failure:
-                if not isinstance(failure.__cause__, (Forbidden, Unauthenticated)):
+                cause = failure.__cause__
+                if not (is_of_encryption(cause) or isinstance(cause, (Forbidden, Unauthenticated))):
                     raise
-                # A caller that may write and not read has only the answer of the service.
+                # A caller that may write and not read has only the answer of the service. Nor is a blob ours that is
+                # encrypted with another key than ours.
                 found = Finding(Verdict.UNKNOWN)
             if found.verdict is Verdict.COMMITTED:
                 return self._finish(found.answer)

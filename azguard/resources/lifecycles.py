@@ -24,7 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import EXISTS, WOULD_DELETE, WOULD_REFUSE, Written, without_time
 from azguard.requests.service_codes import TYPE_MISMATCH
-from azguard.requests.service_errors import NOWHERE
+from azguard.requests.service_errors import NOWHERE, is_of_encryption
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.wire.call import call
@@ -81,6 +81,11 @@ def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     try:
         found = properties.fetch(target, Conditions(), deadline.fresh())
     except NotFound:  # deleted since
+        return leave_alone(target, None, None)
+    except BadRequest as error:
+        # It is no version of ours, and none that the caller can read.
+        if not is_of_encryption(error):
+            raise
         return leave_alone(target, None, None)
     etag = found.get("etag")
     etag = None if etag is None else quote_etag(etag)
@@ -178,7 +183,7 @@ def is_nowhere(target: Target, error: NotFound) -> bool:
 
 
 def look_before(look: Callable[[], T]) -> T | None:
-    """Return the finding of ``look`` before a delete or a create is sent; None where the caller may not read.
+    """Return the finding of ``look`` before a delete or a create is sent; None where the caller cannot read.
 
     Raises:
         NotFound: the resource does not exist.
@@ -186,6 +191,11 @@ def look_before(look: Callable[[], T]) -> T | None:
     try:
         return look()
     except Forbidden:
+        return None
+    except BadRequest as error:
+        # It takes a key to read a blob, and none to delete it.
+        if not is_of_encryption(error):
+            raise
         return None
 
 

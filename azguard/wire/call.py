@@ -10,10 +10,10 @@ from azguard import __version__
 from azguard.accounts.account import Auth, Target
 from azguard.address import Address, Kind
 from azguard.wire import client, identity
-from azguard.wire.answers import Answer, build_headers
+from azguard.wire.answers import ENCRYPTED_BY, Answer, build_headers
 from azguard.wire.client import REQUEST_ID, Limits
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
-from azguard.wire.rows import Operation
+from azguard.wire.rows import Http, Operation
 
 #: The version of each service that is spoken.
 API_VERSIONS = {"blob": "2026-10-06", "file": "2026-10-06", "queue": "2026-10-06", "table": "2019-02-02"}
@@ -32,6 +32,7 @@ SERVICE_HEADERS = {
 # What the service is told of, where its URL could be that of something else.
 _RESTYPES = ("container", "share", "directory")
 _READS = ("GET", "HEAD")
+_UNENCRYPTED = "{} did not encrypt as it was asked to; no emulator does"
 
 
 def call(
@@ -57,12 +58,16 @@ def call(
     http = operation.http
     sent, query = build_headers(operation, given)
     url = build_url(target, operation, query)
-    every = {**_speak_of_files(target, operation), **dict(http.headers), **sent, **(headers or {})}
+    secret = _encrypt(target, http)
+    every = {**_speak_of_files(target, operation), **dict(http.headers), **sent, **secret, **(headers or {})}
     response = _exchange(target, http.method, url, every, body, timeouts)
     if hear is not None:
         hear(response)
     if response.status_code not in http.ok:
         raise ServiceRefusal(response)
+    told = response.headers
+    if body is not None and any(name in secret and secret[name] != told.get(name) for name in ENCRYPTED_BY):
+        target.account.shared.pop("tell_unencrypted", bool)(_UNENCRYPTED.format(target.endpoint))
     return Answer(operation, response.status_code, response.headers, response.content)
 
 
@@ -115,6 +120,12 @@ def _exchange(
         sent[REQUEST_ID] = str(uuid.uuid4())
         reply = client.send(sender, method, url, sent, body, timeouts)
     return Response(SentRequest(method, url, sent), *reply)
+
+
+def _encrypt(target: Target, http: Http) -> dict[str, str]:
+    """Return the headers for the encryption that the caller asks for, if the operation takes them."""
+    asked = target.account.encryption
+    return {name: value for argument in asked if argument in http.sends for name, value in asked[argument].items()}
 
 
 def _speak_of_files(target: Target, operation: Operation) -> dict[str, str]:

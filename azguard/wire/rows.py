@@ -165,6 +165,11 @@ class Operation(NamedTuple):
         return self.write in (Write.CREATES, Write.PUTS)
 
     @property
+    def drops_encryption(self) -> bool:
+        """Return whether it makes a blob, and does not let its caller say how that is encrypted."""
+        return self.noun == "blob" and self.creates and "encryption_key" not in self.http.sends
+
+    @property
     def names_lease(self) -> bool:
         """Return whether ``lease_id`` means something: acquiring and breaking a lease go without its id."""
         return self.lease is not Lease.NONE and not self.name.endswith(("lease_acquire", "lease_break"))

@@ -49,6 +49,8 @@ class Listed:
         self.tag = element.tag
         self.name = ""
         self.metadata: dict[str, str] = {}
+        #: Whether the listing hides the metadata, which are encrypted with a key of their writer's.
+        self.hides_metadata = False
         #: Of a handle: for what it is open.
         self.access: tuple[str, ...] = ()
         for each in element:
@@ -57,6 +59,7 @@ class Listed:
                 self.name = unquote(each.text or "") if each.get("Encoded") == "true" else each.text or ""
             elif each.tag == "Metadata":
                 self.metadata = {entry.tag: entry.text or "" for entry in each}
+                self.hides_metadata = each.get("Encrypted") == "true"
             elif each.tag == "Properties":
                 self._read(each)
             elif each.tag == "AccessRightList":

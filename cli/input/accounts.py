@@ -7,7 +7,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from azguard.accounts import endpoints
-from azguard.accounts.account import Account, Auth, emulator, from_connection_string, from_name, parse_key, parse_sas
+from azguard.accounts.account import (
+    Account,
+    Auth,
+    emulator,
+    from_connection_string,
+    from_name,
+    parse_encryption_key,
+    parse_key,
+    parse_sas,
+)
 from azguard.accounts.endpoints import EMULATOR_NAME, SERVICES, VARIABLES, is_loopback
 from azguard.errors import ConfigError, UsageError
 from azguard.folders import Folders
@@ -23,7 +32,7 @@ _KNOWN_MODES = "login, key or anonymous"
 _SERVICE_ENDPOINT = "AZURE_STORAGE_SERVICE_ENDPOINT"
 _TYPED = ("connection-string", "account-name", *_PROOF, "profile", *_ENDPOINTS, "endpoint-suffix")
 # A device may never end. The longest secret is a token of a few thousand letters.
-_MOST_LETTERS = 65536
+_MOST_BYTES = 65536
 
 
 def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, local: Callable[[], Account]) -> Account:
@@ -295,19 +304,45 @@ def secret(value: str) -> str:
     """Return the value, or what stands in the file for ``@FILE``, without the line end behind it."""
     if not value.startswith("@"):
         return value
-    name = value[1:]
+    try:
+        # A file that was made on Windows may begin with a byte order mark.
+        return _read_secret(value[1:]).decode("utf-8-sig").strip()
+    except ValueError:
+        raise ConfigError(f"the secret's file {value[1:]!r} is not text") from None
+
+
+def _read_secret(name: str) -> bytes:
     if not name.strip():
         raise ConfigError("@ names no file", hint="write @FILE, for example @/run/secrets/storage")
     try:
-        # A file that was made on Windows may begin with a byte order mark.
-        with open(name, encoding="utf-8-sig") as file:
-            text = file.read(_MOST_LETTERS + 1).strip()
+        with open(name, "rb") as file:
+            found = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"the secret's file {name!r} cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise ConfigError(f"the secret's file {name!r} is not text") from None
-    if len(text) > _MOST_LETTERS:
-        raise ConfigError(f"the secret's file {name!r} is longer than {_MOST_LETTERS:,} letters")
-    if not text:
+    if len(found) > _MOST_BYTES:
+        raise ConfigError(f"the secret's file {name!r} is longer than {_MOST_BYTES:,} bytes")
+    if not found.strip():
         raise ConfigError(f"the secret's file {name!r} is empty")
-    return text
+    return found
+
+
+def find_encryption(shared: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return how blobs are to be encrypted, as an account keeps it; empty where that is not said.
+
+    Raises:
+        ConfigError: the key is none, or cannot be read.
+    """
+    from azguard.wire import answers
+
+    if (scope := shared.get("encryption_scope")) is not None:
+        return answers.encrypt_in(scope)
+    where, value = "--encryption-key", shared.get("encryption_key")
+    if value is None:
+        where, value = endpoints.ENCRYPTION_VARIABLE, environ.get(endpoints.ENCRYPTION_VARIABLE)
+    if value is None:
+        return {}
+    if not value.strip():
+        raise ConfigError(f"{where} is set but empty", hint=f"set it, or remove it: unset {where}")
+    is_file = value.startswith("@")
+    key = _read_secret(value[1:]) if is_file else value.encode("utf-8", "surrogateescape")
+    return answers.encrypt_with(parse_encryption_key(key, where, is_file=is_file))

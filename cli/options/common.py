@@ -168,12 +168,12 @@ def operation(which: "Operation", plain: "Operation | None" = None) -> CommandSp
 
     ``plain`` is the operation without a --source, where the command has that option.
     """
-    return CommandSpec(operation=which, plain=plain)
+    return CommandSpec(operation=which, plain=plain, takes_key=which.noun == "blob")
 
 
-def remote(reason: str) -> CommandSpec:
+def remote(reason: str, *, takes_key: bool = False) -> CommandSpec:
     """Return the spec of a command that talks to an account and takes no condition, for this reason."""
-    return CommandSpec(why_no_conditions=reason)
+    return CommandSpec(why_no_conditions=reason, takes_key=takes_key)
 
 
 # The condition options of many operations.
@@ -271,10 +271,27 @@ ACCOUNT_ROWS = in_panel(
 )
 #: How long a command keeps trying. It stands with the account, but some commands have one of their own.
 TIMEOUT = option("--timeout", "DURATION", "Try for this long.", DURATION, default=PATIENCE_SECONDS, panel=ACCOUNT)
+_KEY, _SCOPE = "--encryption-key", "--encryption-scope"
+#: How a blob is encrypted. They stand with the account, which keeps them, of commands that read or write blobs.
+ENCRYPTION_ROWS = in_panel(
+    ACCOUNT,
+    (
+        option(
+            _KEY,
+            "KEY|@FILE",
+            "Encrypt and read blobs with this key for AES-256.",
+            TEXT,
+            is_secret=True,
+            variable=endpoints.ENCRYPTION_VARIABLE,
+            rules=(excludes(_KEY, _SCOPE, "a blob is encrypted in one of the two ways"),),
+        ),
+        option(_SCOPE, "NAME", "Encrypt what is written in this scope of the account.", HEADER),
+    ),
+)
 _SOURCE_SAS = option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT, is_secret=True)
 SourceSas = Annotated[str | None, _SOURCE_SAS]
 #: The options whose value is a secret, unless it names a file.
-SECRET_ROWS = tuple(row for row in (*ACCOUNT_ROWS, _SOURCE_SAS) if row.is_secret)
+SECRET_ROWS = tuple(row for row in (*ACCOUNT_ROWS, *ENCRYPTION_ROWS, _SOURCE_SAS) if row.is_secret)
 
 
 #: The options of every command.

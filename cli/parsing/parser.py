@@ -194,7 +194,7 @@ class ParsedCommand(_Reader, TyperCommand):
         if spec.is_remote:
             # Before any request, also where a command asks for its scope when it is done, or never.
             scope.find_named(facts.shared.get("scope"), os.environ)
-        facts.operation = spec.operation
+        facts.operation, facts.takes_key = spec.operation, spec.takes_key
         facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(ctx.params)
         env = Environment.of(facts)
         self._refuse_ignored(facts, has_source=ctx.params.get("source_url") is not None)

@@ -167,6 +167,8 @@ class CommandSpec(NamedTuple):
     plain: "Operation | None" = None
     #: Why it takes no condition, in a sentence without its full stop: each condition is refused with that.
     why_no_conditions: str | None = None
+    #: Whether it reads or writes blobs, which may be encrypted with a key of the user's.
+    takes_key: bool = False
     #: Whether its first word begins a command line of another program, whose options are not its own.
     runs_program: bool = False
 

@@ -78,7 +78,8 @@ class Command(TreeNode):
         """Return the rows that it shares with others; its own of the same name wins, with its own default and help."""
         rows = common.GENERAL_ROWS
         if self.spec.is_remote:
-            rows = (*common.list_conditions(self.spec.operation), *common.ACCOUNT_ROWS, common.TIMEOUT, *rows)
+            keys = common.ENCRYPTION_ROWS if self.spec.takes_key else ()
+            rows = (*common.list_conditions(self.spec.operation), *common.ACCOUNT_ROWS, *keys, common.TIMEOUT, *rows)
         own = {row.name for row in self.own}
         return tuple(row for row in rows if row.name not in own)
 

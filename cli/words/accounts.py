@@ -143,6 +143,8 @@ HINTS: Mapping[str, Words] = {
     "endpoint_of_other_service": "write .{service}. in it, or give it as that of {other}",
     "endpoint_service_unknown": "set AZURE_STORAGE_BLOB_ENDPOINT or AZURE_STORAGE_TABLE_ENDPOINT instead",
     "job_without_id_token": "the job needs permissions: id-token: write",
+    "encryption_key_malformed": "make one: openssl rand -base64 32 > key.txt; then --encryption-key @key.txt",
+    "encryption_key_needs_https": "name the endpoint as https://…; over http others can read the key",
     "key_not_base64": "copy the whole key, with the = signs at its end",
     "federated_credential_missing": (
         "check that AZURE_CLIENT_ID has a federated credential for this repository, branch or environment"

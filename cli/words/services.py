@@ -43,7 +43,14 @@ HINTS: Mapping[str, Words] = {
     "blob_is_rehydrating": "see when it is back: azguard blob show {target} --query tier",
     "blob_of_other_type": "see its type: azguard blob show {target} --query blob_type",
     "immutable": "see until when: az storage blob show; only the end of the policy or of the hold ends it",
-    "key_of_the_writer": "azguard gives no such key: az storage blob download --encryption-key reads it",
+    "key_of_the_writer": "give the same: --encryption-key @FILE, or --encryption-scope NAME",
+    "encrypted_with_another_key": (
+        "give the one with which it was written; to change it: blob get with that key, then blob put with the new one"
+    ),
+    "not_encrypted_with_a_key": (
+        "leave --encryption-key out, and unset AZGUARD_ENCRYPTION_KEY; to encrypt the blob: "
+        "azguard blob put {target} -f FILE --encryption-key @FILE"
+    ),
     "made_through_data_lake": "put it whole: azguard blob put {target} -f FILE",
     "no_such_copy": "see the copy: azguard {noun} show {target} --query copy",
     "no_such_tier": "see its tier: azguard blob show {target} --query tier; Hot, Cool and Cold are for block blobs",

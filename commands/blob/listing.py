@@ -115,7 +115,7 @@ def list_(
 
 @app.command(
     "wait",
-    spec=common.remote("blob wait only looks, until the blob is as you say"),
+    spec=common.remote("blob wait only looks, until the blob is as you say", takes_key=True),
     rules=(
         one_of("--until", "what to wait for", f"--until {'|'.join(_UNTIL)}"),
         needs("--if-none-match", "--until=changed", hint="--until changed"),

@@ -139,7 +139,7 @@ def list_(
     view.watch() if watch else view.show()
 
 
-@app.command(name="break", spec=common.operation(BLOB_LEASE_BREAK))
+@app.command(name="break", spec=common.operation(BLOB_LEASE_BREAK)._replace(takes_key=False))
 def break_(
     env: Environment,
     address: Lock,

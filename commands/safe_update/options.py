@@ -82,7 +82,7 @@ class WriteOptions:
             "add --metadata; or name a blob, a file or an entity",
         ),
         only_for("--metadata", "blob container queue share dir file"),
-        only_for("--tags --snapshot-first", "blob"),
+        only_for("--tags --snapshot-first --encryption-key --encryption-scope", "blob"),
         only_for("--fence", "blob", "only a blob can keep the number"),
         only_for("--lease-id", "blob container share file"),
         only_for("--wait", "blob share file", "no lease keeps its writers out"),

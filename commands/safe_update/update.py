@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 # The exit status that stands for the outcome of an op.
 _EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}
 _ALREADY = ": this --op-id was applied before"
-_UPDATE_SPEC = CommandSpec(why_no_conditions="safe-update guards each write by the version it has just read")
-_EDIT_SPEC = CommandSpec(why_no_conditions="edit guards each write by the version it has just read")
+_UPDATE_SPEC = CommandSpec(
+    why_no_conditions="safe-update guards each write by the version it has just read", takes_key=True
+)
+_EDIT_SPEC = CommandSpec(why_no_conditions="edit guards each write by the version it has just read", takes_key=True)
 
 app = Group("Updates: safe-update, edit.")
 

@@ -39,6 +39,8 @@ _PROPERTIES = (
 )
 _APPENDED = "etag last_modified append_offset append_blob_committed_block_count"
 _PAGES = "etag last_modified page_blob_sequence_number"
+# A read takes a key of the caller's alone: a scope is the account's own.
+_ENCRYPTION = "encryption_key encryption_scope"
 _UPDATES = ("x-ms-page-write", "update")
 _OCTETS = ("Content-Type", "application/octet-stream")
 # What most of them have in common. Some honour other conditions.
@@ -53,7 +55,7 @@ def _put_blob(blob_type: str, sends: str, *headers: tuple[str, str]) -> Http:
     return speaks(
         "PUT",
         headers=(("x-ms-blob-type", blob_type), *headers),
-        sends=f"{_SETTINGS} metadata {sends}",
+        sends=f"{_SETTINGS} metadata {sends} {_ENCRYPTION}",
         returns=VERSION,
         ok=(201,),
     )
@@ -72,20 +74,23 @@ BLOB_GET = _reads(
     combines=True,
     http=speaks(
         "GET",
-        sends="range range_md5",
+        sends="range range_md5 encryption_key",
         returns=f"{_PROPERTIES} content_type content_range blob_content_md5",
         ok=(200, 206),
     ),
 )
 BLOB_GET_PROPERTIES = _reads(
-    "blob.get_properties", "get-blob-properties", combines=True, http=speaks("HEAD", returns=_PROPERTIES)
+    "blob.get_properties",
+    "get-blob-properties",
+    combines=True,
+    http=speaks("HEAD", sends="encryption_key", returns=_PROPERTIES),
 )
 BLOB_SET_PROPERTIES = _changes(
     "blob.set_properties", "set-blob-properties", http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION)
 )
 # What of the properties is not sent alone stays. The service evaluates no sequence number here, as it does on pages.
 BLOB_RESIZE = _changes(
-    "blob.resize", "set-blob-properties", http=speaks("PUT", "properties", sends="size", returns=_PAGES)
+    "blob.resize", "set-blob-properties", http=speaks("PUT", "properties", sends=f"size {_ENCRYPTION}", returns=_PAGES)
 )
 BLOB_SET_SEQUENCE_NUMBER = _changes(
     "blob.set_sequence_number",
@@ -96,7 +101,7 @@ BLOB_SET_METADATA = _changes(
     "blob.set_metadata",
     "set-blob-metadata",
     part=Part.METADATA,
-    http=speaks("PUT", "metadata", sends="metadata", returns=VERSION),
+    http=speaks("PUT", "metadata", sends=f"metadata {_ENCRYPTION}", returns=VERSION),
 )
 # Whether a leased blob refuses a tier without the id is unverified; a wrong id is refused. A lease held over
 # compare and write keeps --etag all the same: everything that changes the ETag requires its id.
@@ -133,7 +138,7 @@ BLOB_SNAPSHOT = free(
     FULL,
     Lease.OPTIONAL,
     Guard.IF_MATCH,
-    http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {VERSION}", ok=(201,)),
+    http=speaks("PUT", "snapshot", sends=f"metadata {_ENCRYPTION}", returns=f"snapshot {VERSION}", ok=(201,)),
 )
 # x-ms-source-lease-id has not been supported since 2012, whatever the SDK sends.
 BLOB_COPY = _puts(
@@ -162,14 +167,19 @@ BLOB_PUT_BLOCK = free(
     "put-block",
     lease=Lease.REQUIRED,
     remark="Put Block List evaluates them",
-    http=speaks("PUT", "block", headers=(_OCTETS,), sends="block_id", ok=(201,)),
+    http=speaks("PUT", "block", headers=(_OCTETS,), sends=f"block_id {_ENCRYPTION}", ok=(201,)),
 )
 BLOB_PUT_BLOCK_LIST = _puts(
     "blob.put_block_list",
     "put-block-list",
     fences=True,
     http=speaks(
-        "PUT", "blocklist", headers=XML, sends=f"{_SETTINGS} access_tier metadata tags", returns=VERSION, ok=(201,)
+        "PUT",
+        "blocklist",
+        headers=XML,
+        sends=f"{_SETTINGS} access_tier metadata tags {_ENCRYPTION}",
+        returns=VERSION,
+        ok=(201,),
     ),
 )
 BLOB_GET_BLOCK_LIST = _reads(
@@ -184,13 +194,13 @@ BLOB_APPEND_BLOCK = _appends(
     "blob.append_block",
     "append-block",
     FULL | APPEND,
-    http=speaks("PUT", "appendblock", headers=(_OCTETS,), returns=_APPENDED, ok=(201,)),
+    http=speaks("PUT", "appendblock", headers=(_OCTETS,), sends=_ENCRYPTION, returns=_APPENDED, ok=(201,)),
 )
 BLOB_APPEND_BLOCK_FROM_URL = _appends(
     "blob.append_block_from_url",
     "append-block-from-url",
     FULL | APPEND | SOURCE,
-    http=speaks("PUT", "appendblock", sends="copy_source source_range", returns=_APPENDED, ok=(201,)),
+    http=speaks("PUT", "appendblock", sends=f"copy_source source_range {_ENCRYPTION}", returns=_APPENDED, ok=(201,)),
 )
 BLOB_SEAL_APPEND_BLOB = _changes(
     "blob.seal_append_blob",
@@ -202,19 +212,28 @@ BLOB_PUT_PAGE = _changes(
     "blob.put_page",
     "put-page",
     honours=FULL | SEQUENCE,
-    http=speaks("PUT", "page", headers=(_UPDATES, _OCTETS), sends="range", returns=_PAGES, ok=(201,)),
+    http=speaks("PUT", "page", headers=(_UPDATES, _OCTETS), sends=f"range {_ENCRYPTION}", returns=_PAGES, ok=(201,)),
 )
 BLOB_CLEAR_PAGE = _changes(
     "blob.clear_page",
     "put-page",
     honours=FULL | SEQUENCE,
-    http=speaks("PUT", "page", headers=(("x-ms-page-write", "clear"),), sends="range", returns=_PAGES, ok=(201,)),
+    http=speaks(
+        "PUT", "page", headers=(("x-ms-page-write", "clear"),), sends=f"range {_ENCRYPTION}", returns=_PAGES, ok=(201,)
+    ),
 )
 BLOB_PUT_PAGE_FROM_URL = _changes(
     "blob.put_page_from_url",
     "put-page-from-url",
     honours=FULL | SEQUENCE | SOURCE,
-    http=speaks("PUT", "page", headers=(_UPDATES,), sends="range copy_source source_range", returns=_PAGES, ok=(201,)),
+    http=speaks(
+        "PUT",
+        "page",
+        headers=(_UPDATES,),
+        sends=f"range copy_source source_range {_ENCRYPTION}",
+        returns=_PAGES,
+        ok=(201,),
+    ),
 )
 BLOB_GET_PAGE_RANGES = _reads(
     "blob.get_page_ranges",

@@ -1,17 +1,18 @@
 """Listings as trees read them: names that XML cannot hold, pages, and answers that are no listing."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
-from azguard.blobs.listing import BlobPrefix, list_blobs
+from azguard.blobs.listing import BlobPrefix, list_blobs, list_kept
 from azguard.blobs.trees import BlobTree
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.resources.tree_store import ListedItem
+from azguard.wire.answers import encrypt_with
 from azguard.wire.connections import Reply
 from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
@@ -38,7 +39,7 @@ class Pages(AnsweringClient):
 
     def answer(self, asked: Asked) -> Reply:
         self.asked.append(asked.query)
-        return reply(200, content=self.pages.pop(0))
+        return reply(200, {"x-ms-meta-m": "1"}, self.pages.pop(0))
 
 
 def build_page(text: str) -> bytes:
@@ -125,3 +126,14 @@ def test_a_line_of_a_listing_tells_all_that_a_blob_shows() -> None:
 def test_what_is_no_listing_is_no_empty_container(answer: bytes) -> None:
     with pytest.raises(Unavailable):
         read(Pages([answer]))
+
+
+def test_metadata_that_a_listing_hides_are_read_with_the_key() -> None:
+    version = "2026-11-27T00:00:00.0000000Z"
+    hidden = f'<Blob><Name>a</Name><VersionId>{version}</VersionId><Metadata Encrypted="true" /></Blob>'
+    longer = "<Blob><Name>ab</Name></Blob>"
+    pages = Pages([build_page(f"{hidden}{longer}<NextMarker />"), b""])
+    account = replace(place(pages).account, encryption=encrypt_with(b"k" * 32))
+    found = list_kept(Target(account, Address(Kind.BLOB, ("site", "a"))), ["versions", "metadata"], Deadline(0.0))
+    assert [(each.name, each.metadata) for each in found] == [("a", {"m": "1"})]
+    assert pages.asked[1] == f"versionid={version.replace(':', '%3A')}"

@@ -28,6 +28,7 @@ class Item:
     snapshot: str | None = None
     version_id: str | None = None
     is_current_version: bool | None = None
+    hides_metadata: bool = False
 
 
 def list_in(order: tuple[Item, ...]) -> Any:

@@ -41,7 +41,8 @@ def test_each_status_that_says_no_is_a_refusal_and_every_other_leaves_a_doubt() 
 
 
 def test_what_the_emulator_does_not_know_it_does_not_do() -> None:
-    assert outcome_of(Refusal(501, "APINotImplemented")) is CallOutcome.REFUSED
+    answers = (Refusal(501, "APINotImplemented"), Refusal(500, "FeatureNotSupported"))
+    assert [outcome_of(each) for each in answers] == [CallOutcome.REFUSED] * 2
 
 
 def test_without_a_connection_or_a_token_nothing_was_sent() -> None:

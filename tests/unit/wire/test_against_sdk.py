@@ -1,5 +1,6 @@
 """What azguard sends is what the SDK sends: verb, path, query, headers and body, and so is the signature."""
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,7 +10,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from azure.core import MatchConditions
 from azure.data.tables import EdmType, UpdateMode
-from azure.storage.blob import BlobBlock, BlobLeaseClient, ContentSettings, RehydratePriority, StandardBlobTier
+from azure.storage.blob import (
+    BlobBlock,
+    BlobLeaseClient,
+    ContentSettings,
+    RehydratePriority,
+    StandardBlobTier,
+    _generated,
+)
 from azure.storage.fileshare import ShareLeaseClient
 
 from azguard.accounts.account import Account, Auth, Target
@@ -760,3 +768,35 @@ def test_a_request_of_the_sdk_is_signed_as_the_sdk_signs_it(case: Case) -> None:
 
 def test_a_body_of_xml_keeps_carriage_returns() -> None:
     assert xml.build_document(f"<a>{xml.escape('1' + chr(13) + '<&>')}</a>").endswith(b"<a>1&#13;&lt;&amp;&gt;</a>")
+
+
+# The operations of the SDK that have another name than the row.
+_NAMES = {
+    "get": "download", "set_properties": "set_http_headers", "lease_acquire": "acquire_lease",
+    "lease_renew": "renew_lease", "lease_change": "change_lease", "lease_release": "release_lease",
+    "lease_break": "break_lease", "snapshot": "create_snapshot", "copy": "start_copy_from_url",
+    "abort_copy": "abort_copy_from_url", "put_block_blob": "upload", "put_append_blob": "AppendBlobOperations.create",
+    "put_page_blob": "PageBlobOperations.create", "put_block": "stage_block", "put_block_list": "commit_block_list",
+    "append_block": "append_block", "seal_append_blob": "seal", "put_page": "upload_pages", "clear_page": "clear_pages",
+    "put_page_from_url": "upload_pages_from_url",
+}  # fmt: skip
+
+
+def find_in_sdk(name: str) -> str:
+    """Return the source of the operation of the SDK that a row is of."""
+    kind, _, called = _NAMES.get(name, name).rpartition(".")
+    found = [
+        getattr(each, called)
+        for each in vars(_generated.operations).values()
+        if inspect.isclass(each) and kind in each.__name__ and "Blob" in each.__name__ and hasattr(each, called)
+    ]
+    assert len(found) == 1, name
+    return inspect.getsource(found[0])
+
+
+def test_the_operations_that_take_a_key_or_a_scope_are_those_of_the_sdk() -> None:
+    rows = {name.removeprefix("blob."): row for name, row in ALL.items() if row.noun == "blob"}
+    asked = {name: find_in_sdk(name) for name in rows}
+    for argument in ("encryption_key", "encryption_scope"):
+        taken = {name for name, row in rows.items() if argument in row.http.sends}
+        assert taken == {name for name, source in asked.items() if argument in source}
