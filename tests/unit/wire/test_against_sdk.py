@@ -778,7 +778,7 @@ _NAMES = {
     "abort_copy": "abort_copy_from_url", "put_block_blob": "upload", "put_append_blob": "AppendBlobOperations.create",
     "put_page_blob": "PageBlobOperations.create", "put_block": "stage_block", "put_block_list": "commit_block_list",
     "append_block": "append_block", "seal_append_blob": "seal", "put_page": "upload_pages", "clear_page": "clear_pages",
-    "put_page_from_url": "upload_pages_from_url",
+    "put_page_from_url": "upload_pages_from_url", "set_sequence_number": "update_sequence_number",
 }  # fmt: skip
 
 
