@@ -1,5 +1,4 @@
 """Which options go together, and what refuses a line before any request.
 
 ``engine``    the rules as rows, and the one engine that checks them
-``__main__``  what refuses something and stands in no row: nothing
 """

@@ -10,12 +10,12 @@ import jsonschema
 from azguard.cli.help import description
 from azguard.cli.options.common import SECRET_ROWS
 from azguard.cli.parsing.tree import root
-from azguard.cli.rules.__main__ import list_unlisted
 from tests.faults.matrix import ROWS, Column
 from tests.support import places
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.sources import READS_SOURCES, list_nodes
+from tests.support.unlisted_rules import list_unlisted
 from tests.unit.test_layers import MODULES
 
 pytestmark = READS_SOURCES

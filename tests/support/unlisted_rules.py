@@ -1,6 +1,6 @@
 """Name the functions of options and commands that refuse something, and that stand in no row.
 
-python -m azguard.cli.rules --unlisted
+python -m tests.support.unlisted_rules
 """
 
 import ast
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from azguard.cli.parsing.tree import root
+from tests.support.places import REPOSITORY
 
 
 def list_unlisted() -> list[str]:
@@ -16,12 +17,11 @@ def list_unlisted() -> list[str]:
     named = {rule.by for command in commands for rule in command.rules}
     readers = [row.type.read for command in commands for row in command.own if row.type is not None]
     named |= {f"{read.__module__.rpartition('.')[2]}.{read.__name__}" for read in readers}
-    folder = Path(__file__).parent.parent
     # What types.py raises is of one value alone.
-    options = [path for path in (folder / "options").glob("*.py") if path.stem != "types"]
-    paths = sorted([*options, *(folder.parent / "commands").rglob("*.py")])
+    options = [path for path in (REPOSITORY / "cli" / "options").glob("*.py") if path.stem != "types"]
+    paths = sorted([*options, *(REPOSITORY / "commands").rglob("*.py")])
     found = [(path, name) for path in paths for name in _list_refusing(path) if f"{path.stem}.{name}" not in named]
-    return [f"{path.relative_to(folder.parent)} {name}" for path, name in found]
+    return [f"{path.relative_to(REPOSITORY)} {name}" for path, name in found]
 
 
 def _list_refusing(path: Path) -> list[str]:
