@@ -3,7 +3,6 @@
 Of many commands:
 
 ``common``          the options that are declared once for many commands
-``guarded_runs``    of what runs a command under a lock
 
 By what a command is about:
 
@@ -12,5 +11,5 @@ By what a command is about:
 ``trees``           of trees of files, and the run that they describe
 ``messages``        of messages, and which receipt is meant
 ``leases``          of leases, and how one is broken
-``locks``           of a lock that is held
+``locks``           of a lock that is held, and of what runs a command under one
 """

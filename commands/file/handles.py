@@ -9,8 +9,8 @@ from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams, values
-from azguard.cli.options import common, guarded_runs
-from azguard.cli.options.guarded_runs import GuardedRunOptions
+from azguard.cli.options import common, locks
+from azguard.cli.options.locks import GuardedRunOptions
 from azguard.cli.options.types import TEXT, ValueType, choice, lasting, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -113,7 +113,7 @@ def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOption
         ConfigError: there is no account key.
         CommandNotFound, NotExecutable: there is no such command.
     """
-    addresses, command = guarded_runs.split(words, env.argv, example=_EXAMPLE)
+    addresses, command = locks.split(words, env.argv, example=_EXAMPLE)
     if len(addresses) > 1:
         raise UsageError(
             f"one run locks one file, and {len(addresses)} are named",

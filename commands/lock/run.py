@@ -11,9 +11,8 @@ from azguard.address import Kind
 from azguard.cli import completers, context, redaction
 from azguard.cli.context import Environment
 from azguard.cli.input.addresses import FILES, locks
-from azguard.cli.options import common, guarded_runs, leases
-from azguard.cli.options.guarded_runs import GuardedRunOptions
-from azguard.cli.options.locks import LockOptions
+from azguard.cli.options import common, leases
+from azguard.cli.options.locks import GuardedRunOptions, LockOptions, split
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -174,5 +173,5 @@ def run(
 
     Topics: locks, fences
     """
-    addresses, command = guarded_runs.split(words, env.argv, needs_lock=given.terraform is None)
+    addresses, command = split(words, env.argv, needs_lock=given.terraform is None)
     return core.run(plan_run(env, addresses, command, given))
