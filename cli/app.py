@@ -75,7 +75,7 @@ def _tell_of_itself(argv: list[str]) -> bool:
     if set(argv) <= {"--"}:
         argv = ["--help"]
     if any(word in ("--help", "-h", "--version", "-V") for word in argv):
-        from azguard.cli.parsing.partial_line import walk
+        from azguard.cli.parsing.tree import walk
 
         typed = walk(argv)
         if typed.unknown in ([], ["--help"], ["-h"]) and typed.options.get("version"):

@@ -10,9 +10,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from azguard.cli.completers import Candidate, TypedLine
-from azguard.cli.parsing.partial_line import PartialLine, find_option, list_second_words, walk
 from azguard.cli.parsing.rows import Row
-from azguard.cli.parsing.tree import Group
+from azguard.cli.parsing.tree import Group, PartialLine, find_option, list_second_words, walk
 from azguard.errors import UsageError
 
 #: Answered where a command of the user's follows: the shell completes it as if it stood alone.

@@ -7,8 +7,7 @@ from typing import Any
 import jsonschema
 
 from azguard.cli.help.description import describe_all
-from azguard.cli.parsing.partial_line import walk
-from azguard.cli.parsing.tree import Command
+from azguard.cli.parsing.tree import Command, walk
 
 # What these print without a file is content.
 _CONTENT = ("blob get", "file get")
