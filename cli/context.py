@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from azguard import address
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Kind, Location
-from azguard.cli.errors import Facts
+from azguard.cli.errors import Facts, SharedState
 from azguard.cli.output.results import Output
-from azguard.cli.shared_state import SharedState
 from azguard.errors import AzguardError, ConfigError, UsageError
 from azguard.folders import Folders
 from azguard.frozen import frozen

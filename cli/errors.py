@@ -3,22 +3,43 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from azguard.cli import signals
 from azguard.cli.output import terminal
 from azguard.cli.output.stream import silence, tell_of_read
 from azguard.documents import controls
 from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
+from azguard.frozen import frozen
 
 if TYPE_CHECKING:
     from azguard.cli.parsing.tree import Group, TreeNode
-    from azguard.cli.shared_state import SharedState
     from azguard.wire.rows import Operation
 
+T = TypeVar("T")
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
+
+
+@frozen
+class SharedState:
+    """What the runs in one process have in common: a clock, and what is made once. The lines of a batch are runs."""
+
+    clock: Callable[[], float] = time.monotonic
+    #: What is made once, such as an account with its connections, by what it is made of.
+    _kept: dict[Any, Any] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def keep(self, made_of: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return the thing of this key; the first call makes it."""
+        with self._lock:
+            if made_of not in self._kept:
+                self._kept[made_of] = make()
+            found: T = self._kept[made_of]
+            return found
 
 
 @dataclass
@@ -41,7 +62,7 @@ class Facts:
     #: The context of a command or a group, and its parser, which has read what was typed.
     parsed: Any = None
     #: What the run has in common with others in this process; None where it is the only one.
-    common: "SharedState | None" = None
+    common: SharedState | None = None
     #: The command of a line that was read and keeps its rules.
     ready: Any = None
 

@@ -15,15 +15,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from azguard.address import Kind
-from azguard.batch import lines
-from azguard.batch.lines import Line, LineEnd, TextLine
-from azguard.batch.order import Address
+from azguard.batch import Address, Line, LineEnd, TextLine, parse
 from azguard.cli import errors
 from azguard.cli.context import Environment
-from azguard.cli.errors import CommandMissing, Facts
+from azguard.cli.errors import CommandMissing, Facts, SharedState
 from azguard.cli.parsing import parser
 from azguard.cli.parsing.parser import ReadyCommand
-from azguard.cli.shared_state import SharedState
 from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
 
@@ -85,7 +82,7 @@ class LineRunner:
         """Return the work of a line, which may be to say why it cannot be run."""
         line, facts, streams = Line(text.number, ()), Facts(), LineStreams()
         try:
-            line = lines.parse(text)
+            line = parse(text)
             typed = {name: value for name, value in self.env.shared.items() if name not in _NOT_PASSED_ON}
             facts, streams = Facts(line.words, typed, common=self.common), LineStreams(line.stdin)
             with streams.in_place():

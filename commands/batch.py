@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
-from azguard.batch.lines import LineEnd
+from azguard.batch import LineEnd
 from azguard.cli import signals
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
@@ -90,28 +90,27 @@ def batch(
 
     Topics: exit-status, scopes
     """
-    from azguard.batch import lines, run
-    from azguard.batch.run import BatchSettings
+    from azguard.batch import BatchSettings, keep, read, run
     from azguard.cli.in_process import LineRunner, divide_streams
     from azguard.requests.pool import StoppableClock
 
     results = _Results(replace(env.out, format=output, summarizes=None))
     clock = StoppableClock()
     runner = LineRunner(env, replace(env.common, clock=clock), refuse)
-    with streams.source(file, purpose="run") as source, lines.keep(source) as kept:
+    with streams.source(file, purpose="run") as source, keep(source) as kept:
         divide_streams()
         begin = kept.tell()
         with results.count("check", is_silent=not dry_run):
-            ready = _check_all(map(runner.prepare, lines.read(kept)), results, is_preview=dry_run)
+            ready = _check_all(map(runner.prepare, read(kept)), results, is_preview=dry_run)
         total = results.number
         if dry_run:
             results.tell_checks(total)
             return
         kept.seek(begin)
-        works = chain(ready, map(runner.prepare, islice(lines.read(kept), len(ready), None)))
+        works = chain(ready, map(runner.prepare, islice(read(kept), len(ready), None)))
         with signals.until_committed():
             with results.count("run"):
-                ended = run.run(works, BatchSettings(jobs, ordered, stop_on_error), results.show, clock.stop)
+                ended = run(works, BatchSettings(jobs, ordered, stop_on_error), results.show, clock.stop)
             results.tell(ended, total)
 
 

@@ -1,20 +1,102 @@
-"""Which line may begin, and in which order lines are told."""
+"""Lines as they stand in a file; which line may begin, and in which order lines are told."""
 
+import io
+import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from azguard.batch import order, run
-from azguard.batch.lines import LineEnd
-from azguard.batch.order import Address
-from azguard.batch.run import BatchSettings
+import pytest
+
+from azguard import batch
+from azguard.batch import Address, BatchSettings, Line, LineEnd, TextLine
+from azguard.errors import UsageError
 from azguard.requests.pool import Done, PoolEnd
 from tests.support.cases import cases
 
 A, B, SITE = ("blob", "site", "a"), ("blob", "site", "b"), ("blob", "site")
 _LONGEST_SECONDS = 30.0
+
+
+@cases(
+    "text, words",
+    [
+        ("blob show site/a", ("blob", "show", "site/a")),
+        ("blob put 'site/a b' --content \"it's\"", ("blob", "put", "site/a b", "--content", "it's")),
+        (r"blob put site/a --etag '\"0x1\"'", ("blob", "put", "site/a", "--etag", r"\"0x1\"")),
+        ("blob put site/a --etag '\"0x1\"'", ("blob", "put", "site/a", "--etag", '"0x1"')),
+        ("blob put site/a#1 --content $HOME/*", ("blob", "put", "site/a#1", "--content", "$HOME/*")),
+        ("azguard blob show site/a\r\n", ("blob", "show", "site/a")),
+        ("  version  ", ("version",)),
+        ('["blob", "show", "a b"]', ("blob", "show", "a b")),
+        ('["azguard", "version"]', ("version",)),
+        ('{"args": ["version"]}', ("version",)),
+        ("\ufeffversion", ("version",)),
+        ("blob show site/ä", ("blob", "show", "site/ä")),
+    ],
+)
+def test_a_line_is_words_as_in_a_shell_or_json(text: str, words: tuple[str, ...]) -> None:
+    assert batch.parse(TextLine(1, text.encode())) == Line(1, words)
+
+
+def test_an_object_has_a_name_and_stdin_too() -> None:
+    text = b'{"id": "first", "args": ["blob", "put", "site/a"], "stdin": "{}\\n"}'
+    assert batch.parse(TextLine(7, text)) == Line(7, ("blob", "put", "site/a"), "{}\n", "first")
+
+
+@cases(
+    "content, message",
+    [
+        (b'blob put "site/a', "no command line: No closing quotation"),
+        (b"blob \\", "no command line: No escaped character"),
+        (b'["blob"', "no JSON: Expecting ',' delimiter at character 8"),
+        (b"[" * 100_000, "no command line: maximum recursion depth exceeded"),
+        (b"[]", '"args" is not a list of texts'),
+        (b'["blob", 1]', '"args" is not a list of texts'),
+        (b'{"stdin": ""}', '"args" is not a list of texts'),
+        (b'{"args": "blob show site/a"}', '"args" is not a list of texts'),
+        (b'{"args": ["version"], "stdin": {}}', '"stdin" is not a text'),
+        (b'{"args": ["version"], "id": 7}', '"id" is not a text'),
+        (b'{"args": ["version"], "Id": "7"}', "the key 'Id' means nothing here"),
+        (b"blob show \xff", "no UTF-8: invalid start byte at byte 11"),
+    ],
+)
+def test_another_line_is_refused(content: bytes, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        batch.parse(TextLine(1, content))
+    assert refused.value.message.startswith(message)
+
+
+def test_empty_lines_and_remarks_are_left_out_and_counted() -> None:
+    found = list(batch.read(io.BytesIO(b"\n# first\n  # second\nversion\n\t\nhelp")))
+    assert found == [TextLine(4, b"version\n"), TextLine(6, b"help")]
+
+
+def test_a_line_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "_LONGEST_LINE", 10)
+    with pytest.raises(UsageError, match="line 2: longer than 10 bytes"):
+        list(batch.read(io.BytesIO(b"version\nblob show a\n")))
+
+
+def test_a_pipe_is_read_twice_and_a_file_is_not_copied() -> None:
+    reads, writes = os.pipe()
+    os.write(writes, b"version\n")
+    os.close(writes)
+    with open(reads, "rb") as pipe, batch.keep(pipe) as kept:
+        assert [_read_twice(kept), kept is pipe] == [[b"version\n"] * 2, False]
+    with tempfile.TemporaryFile() as file, batch.keep(file) as kept:
+        assert kept is file
+
+
+def _read_twice(stream: Any) -> list[bytes]:
+    found = []
+    for _ in range(2):
+        stream.seek(0)
+        found.append(stream.read())
+    return found
 
 
 @dataclass
@@ -28,7 +110,7 @@ class Traced:
         def tell(done: Done) -> None:
             self.told.append(done.result.line)
 
-        return run.run(works, BatchSettings(**settings), tell, lambda: None)
+        return batch.run(works, BatchSettings(**settings), tell, lambda: None)
 
 
 @dataclass
@@ -86,7 +168,7 @@ def test_lines_that_meet_at_an_address_follow_each_other(
 def test_many_lines_of_one_address_keep_their_order_and_the_places_are_left() -> None:
     traced = Traced()
     works = [Step(traced, number, ((A, SITE, B)[number % 3],)) for number in range(300)]
-    with patch.object(order, "MOST_AHEAD", 20):
+    with patch.object(batch, "MOST_AHEAD", 20):
         ended = traced.run(works, jobs=8)
     of_site = [step for step in traced.steps if int(step[1:]) % 3 == 1]
     assert of_site == [f"{sign}{number}" for number in range(1, 300, 3) for sign in "+-"]
@@ -123,7 +205,7 @@ def test_no_line_is_read_far_ahead_of_one_that_has_not_ended() -> None:
                 too_early.append(number)
             yield Step(traced, number, then=gate if number == 5 else None)
 
-    with patch.object(order, "MOST_AHEAD", 5):
+    with patch.object(batch, "MOST_AHEAD", 5):
         waiting = threading.Thread(target=lambda: traced.run(supply(), jobs=2))
         waiting.start()
         waiting.join(_LONGEST_SECONDS)
