@@ -4,7 +4,7 @@
 ``operations``   the rows of each service
 ``catalogue``    all of them by name, and why one does not honour a condition
 ``call``         an operation sent once, as its row says, and its whole answer
-``transactions``  several operations on entities in one request
+``transactions`` several operations on entities in one request
 ``answers``      names of arguments and fields → headers and queries
 ``xml``          XML bodies, and the lines of listings by the names of an answer
 ``identity``     what proves the caller: a signature, a SAS, a token
@@ -14,6 +14,5 @@
 ``network``      a connection to a host: its name, a proxy, TLS
 ``failures``     why there is no answer, and what a refusal is
 ``unreachable``  why there is no answer, in words
-``sdk``           the SDK's own client, as scripts have it: for the demonstration
-``login_network``  how a login asks for tokens
+``sdk``          how a login asks for tokens; the SDK's own client, for the demonstration
 """

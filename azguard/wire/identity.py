@@ -105,7 +105,7 @@ def find_login(account: Account) -> "Login":
 
 def _make_login(account: Account) -> "Login":
     from azguard.accounts import logins
-    from azguard.wire.login_network import LoginNetwork
+    from azguard.wire.sdk import LoginNetwork
 
     cloud = find_cloud(next(iter(account.endpoints.values()), ""))
     login = logins.choose(os.environ, cloud, LoginNetwork(), account.shared.get("login_seconds"))

@@ -1,14 +1,123 @@
-"""The SDK's own client of a container, as ``az`` and scripts have it: the demonstration compares azguard with it.
+"""The SDK's parts: azure-identity asks for tokens over the wire's own client, and a script's client of a container.
 
-It is here because no module outside the wire imports a client of the SDK.
+The demonstration compares azguard with that client, which ``az`` and scripts have. It is here because no module outside
+the wire imports a client of the SDK.
 """
 
-from typing import TYPE_CHECKING
+import json
+import uuid
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-from azguard.errors import ConfigError
+from azguard.accounts.logins import Answered
+from azguard.errors import ConfigError, LoginFailed
+from azguard.wire import client, unreachable
+from azguard.wire.client import REQUEST_ID, Limits, NetworkClient
+from azguard.wire.connections import Reply
+from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected
 
 if TYPE_CHECKING:
     from azure.storage.blob import ContainerClient
+
+_READS = ("GET", "HEAD")
+
+
+class LoginNetwork:
+    """The network, as ``accounts.logins.Network`` says."""
+
+    @property
+    def transport(self) -> Any:
+        return _make_transport()
+
+    def get(self, url: str, authorization: str | None, seconds: float) -> Answered:
+        return client.get(url, authorization, seconds)
+
+    def explain(self, error: Exception, authority: str) -> LoginFailed | None:
+        failure = _find_failure(error)
+        if failure is None:
+            return None
+        found = unreachable.explain(failure, authority)
+        return LoginFailed(found.message, reason=found.reason, values=found.values)
+
+
+@cache
+def _make_transport() -> Any:
+    import logging
+
+    from azure.core.pipeline.transport import HttpResponse, HttpTransport
+    from azure.core.utils import case_insensitive_dict
+
+    # Its warnings are about its insides; without a handler they would go to stderr.
+    logging.getLogger("azure").addHandler(logging.NullHandler())
+    sender = NetworkClient()
+
+    class Response(HttpResponse):
+        def __init__(self, request: Any, reply: Reply) -> None:
+            super().__init__(request, reply)
+            self.status_code, self.reason = reply.status_code, reply.reason
+            self.headers = case_insensitive_dict(reply.headers)
+            self.content_type = reply.headers.get("Content-Type")
+
+        def body(self) -> bytes:
+            content: bytes = self.internal_response.content
+            return content
+
+        def json(self) -> Any:
+            return json.loads(self.body())
+
+    class Transport(HttpTransport[Any, Any]):
+        def open(self) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def send(self, request: Any, **timeouts: Any) -> Any:
+            return Response(request, _send(sender, request, timeouts))
+
+    return Transport()
+
+
+def _send(sender: NetworkClient, request: Any, timeouts: Mapping[str, Any]) -> Reply:
+    """Send a request of azure-identity; what it raises is an error that azure-identity knows, whose cause is ours."""
+    from azure.core.exceptions import ServiceRequestError, ServiceResponseError, ServiceResponseTimeoutError
+
+    request.headers[REQUEST_ID] = str(uuid.uuid4())
+    body, headers = _read_body(request.data), dict(request.headers)
+    if body or request.method not in _READS:
+        headers["Content-Length"] = str(len(body or b""))
+    try:
+        given = {"connect": timeouts.get("connection_timeout"), "answer": timeouts.get("read_timeout")}
+        limits = Limits(**{name: seconds for name, seconds in given.items() if seconds is not None})
+        return sender.send(request.method, request.url, headers, body, limits)
+    except NotConnected as error:
+        raise ServiceRequestError(str(error), error=error) from error
+    except NoAnswer as error:
+        is_late = isinstance(error, BrokenAnswer) and error.how is Broken.TIMED_OUT
+        kind = ServiceResponseTimeoutError if is_late else ServiceResponseError
+        raise kind(str(error), error=error) from error
+
+
+def _read_body(body: Any) -> bytes | None:
+    if body is None or isinstance(body, bytes):
+        return body
+    return (urlencode(body) if isinstance(body, Mapping) else str(body)).encode()
+
+
+def _find_failure(error: BaseException | None) -> NoAnswer | None:
+    """Return why there was no answer, which one of the causes of an error says; None if there was one."""
+    seen: set[int] = set()
+    while error is not None and not isinstance(error, NoAnswer):
+        if id(error) in seen:
+            return None
+        seen.add(id(error))
+        error = getattr(error, "inner_exception", None) or error.__cause__
+    return error
 
 
 def check_installed() -> None:

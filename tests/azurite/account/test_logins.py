@@ -20,7 +20,7 @@ from azguard.accounts.logins import Login
 from azguard.emulators import azurite_install
 from azguard.errors import LoginFailed
 from azguard.wire.identity import find_login
-from azguard.wire.login_network import LoginNetwork
+from azguard.wire.sdk import LoginNetwork
 from tests.support import forked, login_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
