@@ -13,7 +13,7 @@ def _context(words: list[str]) -> Any:
 
 
 def test_a_parameter_has_the_coercion_that_is_replaced() -> None:
-    params = parser._build_params(root.rows)
+    params = [parser._build_param(row) for row in root.rows]
     assert [param.name for param in params if "_runtime_param" not in vars(param)] == [], (
         "Typer's parameters no longer have _runtime_param: see what reads their values now, "
         "and give parser._Reader.get_params the like, so that text stays text without pydantic"
