@@ -29,8 +29,8 @@ from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
 from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.locks.metrics import LockMetrics
-from azguard.processes import forked, identity
-from azguard.processes.forked import Channel, Forked
+from azguard.processes import child, identity
+from azguard.processes.child import Channel, Forked
 from azguard.processes.identity import KnownProcess
 from azguard.processes.signals import ENDING, handle_unless_ignored, ignore_ending, raise_at_end
 from azguard.requests import commits
@@ -113,7 +113,7 @@ def hold(plan: HoldPlan, publish: Callable[[HoldRecord], None]) -> HoldRecord:
     """
     plan.holds.prune()
     plan.open_metrics().begin()
-    begun = forked.fork_to_background(NAME, lambda theirs: _Holder(plan, theirs).run())
+    begun = child.fork_to_background(NAME, lambda theirs: _Holder(plan, theirs).run())
     try:
         held = _await_held(begun)
         with ignore_ending():
@@ -204,7 +204,7 @@ class _Holder:
         try:
             self._plan.holds.save(self._record)
             with self._plan.holds.explain_unwritable():
-                forked.leave_errors(self._plan.holds.file(held.lease_id, "log"))
+                child.leave_errors(self._plan.holds.file(held.lease_id, "log"))
         except ConfigError as error:
             self._give_back(held)
             self._fail(error)

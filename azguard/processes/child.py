@@ -1,28 +1,44 @@
-"""Run a user's command as a shell would: its own input and output, our signals, its exit status. And the editor."""
+"""Processes that we start: a user's command, run as a shell would; and forks that do one piece of work.
 
+The command has its own input and output, our signals, and its exit status is ours.
+
+A fork has in memory what its parent had: no credential is written anywhere. It is told what to do, and tells, over a
+channel, a pair of sockets with one JSON object per line; that its parent has gone it notices by the end of that. It
+ends when it is let go.
+
+What outlives its command has a session of its own, and no terminal. Of the files of its parent it keeps the error
+stream alone, until ``leave_errors``: a reader that reads the output of the command to its end does not wait for this
+process. The environment stays as it is. CI runners find by it what a job left behind, and end that with the job.
+"""
+
+import json
 import os
-import shlex
 import shutil
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from azguard.errors import CommandNotFound, Interrupted, NotExecutable, TransformFailed, UsageError
-from azguard.frozen import frozen
+from azguard.errors import CommandNotFound, NotExecutable
+from azguard.processes import tree
 from azguard.processes.signals import ENDING, handle_unless_ignored, in_foreground
 
-# What is run where the user names none: Debian's choice, then the one that POSIX knows.
-_DEFAULTS = ("editor", "vi")
-# By number: azguard replaces Python's stream of that name, and another one may stand in its place.
-_STDERR = 2
-# Editors that need a terminal to be of any use.
-_ON_TERMINAL = frozenset(
-    {"editor", "helix", "hx", "joe", "kak", "micro", "mg", "nano", "ne", "nvim", "pico", "vi", "view", "vim"}
-)
+_POLL_SECONDS = 0.01
+_FIRST_OTHER_FILE = 3
+_LAST_FILE = 1 << 20
+# What goes with an open file, since a file alone cannot be sent. No reader sees it.
+_HANDED_OVER = {"handed": "over"}
+_MOST_FILES = 8
 
 
 def check(command: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -118,85 +134,153 @@ def _forward() -> Iterator[_Child]:
         yield child
 
 
-@frozen
-class Editor:
-    """The user's editor."""
+class Channel:
+    """One end. Sending is safe from several threads, and from signal handlers; receiving is for one thread."""
 
-    words: Sequence[str]
-    environ: Mapping[str, str]
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._outgoing: deque[bytes] = deque()
+        self._sending = threading.Lock()
+        self._rest = b""
+        #: Open files that the other side has handed over.
+        self.received: list[int] = []
 
-    @classmethod
-    def choose(cls, environ: Mapping[str, str]) -> "Editor":
-        """Return the editor that VISUAL or else EDITOR names, a program and its arguments; else an installed editor.
+    def fileno(self) -> int:
+        return self._end.fileno()
 
-        Raises:
-            UsageError: there is no editor, it cannot be run, or it needs a terminal and there is no terminal.
-        """
-        source = next((name for name in ("VISUAL", "EDITOR") if environ.get(name)), None)
-        words = _split(source, environ[source]) if source else _find_default(environ)
-        if os.path.basename(words[0]) in _ON_TERMINAL and not in_foreground():
-            raise UsageError(f"there is no terminal, so {words[0]} was not started", reason="editor_needs_terminal")
+    def send(self, **message: Any) -> None:
+        """Send a message. That the other side is gone is no error here: the receiver notices it."""
+        self._outgoing.append(json.dumps(message).encode() + b"\n")
+        # A sender sends the messages of the others too, so none waits: a signal handler would for what it interrupted.
+        while self._outgoing and self._sending.acquire(blocking=False):
+            try:
+                self._end.sendall(self._outgoing.popleft())
+            except (OSError, IndexError):
+                pass  # an IndexError: the one before us has sent it
+            finally:
+                self._sending.release()
+
+    def hand_over(self, descriptor: int) -> None:
+        """Send an open file, which the receiver keeps open in ``received``. To be called while no other sends."""
         try:
-            check(words, environ)
-        except (CommandNotFound, NotExecutable) as error:
-            named = f"${source} names {words[0]}, which" if source else words[0]
-            why = "is not executable" if isinstance(error, NotExecutable) else "is not there"
-            raise UsageError(f"{named} {why}", reason="editor_missing") from None
-        return cls(words, environ)
+            socket.send_fds(self._end, [json.dumps(_HANDED_OVER).encode() + b"\n"], [descriptor])
+        except OSError:
+            pass  # the other side is gone, which the receiver of its messages notices
 
-    def run(self, path: Path) -> None:
-        """Run the editor on a file to its end. Ctrl-C and Ctrl-Z in it are the editor's own.
-
-        Its input and output are the terminal, even where ours are not: ours carries the result.
-
-        Raises:
-            Interrupted: a signal asked us to end meanwhile, whatever the editor made of it.
-            TransformFailed: it ended with another status than 0, or could not be started.
-        """
+    def receive(self) -> list[dict[str, Any]] | None:
+        """Wait for something to arrive and return the messages that are whole by then; None is the other's end."""
         try:
-            with _terminal() as (stdin, stdout):
-                end = run([*self.words, str(path)], self.environ, stdin=stdin, stdout=stdout)
-        except (CommandNotFound, NotExecutable) as error:
-            raise TransformFailed(f"the editor {self.words[0]} cannot be run", detail=(error.message,)) from None
-        if end.signal is not None:
-            raise Interrupted(
-                "interrupted while the editor was open; nothing was written", exit_status=128 + end.signal
-            )
-        if end.status:
-            raise TransformFailed(f"the editor {self.words[0]} ended with status {end.status}; nothing was written")
+            arrived, descriptors, _, _ = socket.recv_fds(self._end, 65536, _MOST_FILES)
+        except OSError:
+            return None
+        for each in descriptors:
+            os.set_inheritable(each, False)  # noqa: FBT003  # it takes no keyword
+            self.received.append(each)
+        if not arrived:
+            return None
+        *lines, self._rest = (self._rest + arrived).split(b"\n")
+        return [message for message in map(json.loads, lines) if message != _HANDED_OVER]
+
+    def close(self) -> None:
+        """Close this end, which the other notices."""
+        self._end.close()
 
 
-def _split(source: str, text: str) -> list[str]:
+def pair() -> tuple[Channel, Channel]:
+    """Return two ends that are connected."""
+    ours, theirs = socket.socketpair()
+    return Channel(ours), Channel(theirs)
+
+
+@dataclass
+class Forked:
+    """The parent's side of a forked process."""
+
+    pid: int
+    channel: Channel
+    _is_reaped: bool = False
+
+    def reap(self) -> bool:
+        """Collect it if it has ended; return whether it has."""
+        if not self._is_reaped:
+            self._is_reaped = os.waitpid(self.pid, os.WNOHANG)[0] != 0
+        return self._is_reaped
+
+    def resume(self) -> None:
+        """Let it go on if it was stopped."""
+        if not self.reap():
+            os.kill(self.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        if not self.reap():
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self._is_reaped = True
+
+    def let_go(self, seconds: float) -> bool:
+        """Close the channel, which it notices, and wait at most so long for its end; return whether it has ended."""
+        self.channel.close()
+        until = time.monotonic() + seconds
+        while not self.reap():
+            if time.monotonic() > until:
+                return False
+            self.resume()
+            time.sleep(_POLL_SECONDS)  # a lost child is told by no signal
+        return True
+
+
+def fork(work: Callable[[Channel], None]) -> Forked:
+    """Fork a process that does a piece of work at the other end of a channel, and ends.
+
+    Call it before any thread is started, and while few modules are loaded.
+    """
+    ours, theirs = pair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _work(work, theirs)
+    theirs.close()
+    return Forked(pid, ours)
+
+
+def _work(work: Callable[[Channel], None], theirs: Channel) -> NoReturn:
+    status = 1
     try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"${source} cannot be read as a command: {error}", reason="editor_missing") from None
-    if not words:
-        raise UsageError(f"${source} is empty", reason="editor_missing")
-    return [os.path.expanduser(words[0]), *words[1:]]
-
-
-def _find_default(environ: Mapping[str, str]) -> list[str]:
-    path = environ.get("PATH", os.defpath)
-    found = next((name for name in _DEFAULTS if shutil.which(name, path=path)), None)
-    if found is None:
-        raise UsageError("no editor is known", reason="editor_missing")
-    return [found]
-
-
-@contextmanager
-def _terminal() -> Iterator[tuple[int | None, int | None]]:
-    """Yield what the editor gets for stdin and stdout; None is what we have."""
-    has_input, has_output = os.isatty(0), os.isatty(1)
-    if has_input and has_output:
-        yield None, None
-        return
-    try:
-        terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        yield None, None if has_output else _STDERR
-        return
-    try:
-        yield None if has_input else terminal, None if has_output else terminal
+        work(theirs)
+        status = 0
+    except BaseException:  # noqa: BLE001  # nothing of azguard's own stack may run in this process
+        traceback.print_exc(file=sys.stderr)
     finally:
-        os.close(terminal)
+        os._exit(status)
+
+
+def fork_to_background(name: str, work: Callable[[Channel], None]) -> Forked:
+    """Fork a process of this name that may outlive this one; see ``fork``."""
+
+    def work_alone(theirs: Channel) -> None:
+        os.setsid()
+        tree.rename(name)
+        _leave_streams(theirs.fileno())
+        work(theirs)
+
+    return fork(work_alone)
+
+
+def leave_errors(log: Path) -> None:
+    """Print from now on into a file instead of the parent's error stream.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    os.dup2(opened, 2)
+    os.close(opened)
+
+
+def _leave_streams(kept: int) -> None:
+    """Close what the parent has open, except its error stream and one other file."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1):
+        os.dup2(nothing, number)
+    os.closerange(_FIRST_OTHER_FILE, kept)
+    os.closerange(kept + 1, _LAST_FILE)

@@ -19,7 +19,7 @@ from typing import Any, Self
 from azguard.errors import AzguardError, CommandNotFound, GaveUp, LockLost, NotExecutable
 from azguard.frozen import frozen
 from azguard.processes import tree
-from azguard.processes.forked import Channel, Forked, fork
+from azguard.processes.child import Channel, Forked, fork
 from azguard.processes.guardian import Guardian
 from azguard.processes.signals import FORWARDED, wait_readable
 

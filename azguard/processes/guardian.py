@@ -9,8 +9,8 @@ from azguard import times
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
 from azguard.frozen import frozen
 from azguard.processes import command_tree, guardian_process, tree
+from azguard.processes.child import Channel, Forked, fork
 from azguard.processes.command_tree import drop_other_locks
-from azguard.processes.forked import Channel, Forked, fork
 from azguard.processes.guardian_process import MARGIN_SECONDS
 from azguard.processes.identity import Process
 from azguard.processes.signals import ENDING, Terminal, wait_readable

@@ -19,8 +19,8 @@ from typing import Any
 
 from azguard import times
 from azguard.processes import command_tree, tree
+from azguard.processes.child import Channel
 from azguard.processes.command_tree import NAME, CommandTree, ControlGroup
-from azguard.processes.forked import Channel
 from azguard.processes.signals import ENDING, FORWARDED, Terminal, wait_readable
 
 # What is left to the system to end a killed group, before the lease ends.

@@ -23,7 +23,7 @@ from azguard.updates.resource import UpdatableResource
 from azguard.wire import listeners
 
 if TYPE_CHECKING:
-    from azguard.processes.child import Editor
+    from azguard.processes.file_command import Editor
     from azguard.tables.update_many import ManyUpdates
     from azguard.updates.doubt import UpdateStatus
     from azguard.updates.editing import EditTools

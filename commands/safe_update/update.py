@@ -252,7 +252,7 @@ def edit(
     Topics: updates
     """
     from azguard.commands.safe_update import plans
-    from azguard.processes.child import Editor
+    from azguard.processes.file_command import Editor
     from azguard.updates import editing as sessions
 
     resumed, editor = given.read_resumed(), Editor.choose(env.environ)

@@ -254,7 +254,7 @@ def test_a_guardian_that_was_stopped_goes_on_and_ends_the_command_of_a_lost_lock
 # azguard's side of the guardian, where nothing lets a guardian go on, as under a debugger.
 FROZEN = """
 import os, signal, sys, time
-from azguard.processes.forked import Forked
+from azguard.processes.child import Forked
 from azguard.processes.guardian import Guardian
 
 guardian = Guardian.fork()

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from azguard.processes import forked
-from azguard.processes.forked import Forked
+from azguard.processes import child
+from azguard.processes.child import Forked
 from azguard.processes.guardian import Ended, Guardian
 from tests.faults.rules import operation
 from tests.support.cli_world import command
@@ -177,7 +177,7 @@ def test_a_second_signal_does_not_keep_the_lock_from_being_released(world: Locks
 
 
 def test_a_command_that_ended_before_its_start_was_heard_of_has_its_own_status() -> None:
-    ours, theirs = forked.pair()
+    ours, theirs = child.pair()
     guardian = Guardian(Forked(0, ours))
     theirs.send(**{"is": "started"}, pid=1)
     theirs.send(**{"is": "ended"}, status=3, signal=None, typed=False, left=[])
@@ -186,7 +186,7 @@ def test_a_command_that_ended_before_its_start_was_heard_of_has_its_own_status()
 
 
 def test_a_message_sent_by_a_signal_handler_in_the_midst_of_another_arrives() -> None:
-    ours, theirs = forked.pair()
+    ours, theirs = child.pair()
     previous = signal.signal(signal.SIGUSR1, lambda number, frame: ours.send(is_from="handler"))
     received: list[object] = []
 

@@ -11,7 +11,7 @@ from azguard import times
 from azguard.errors import LockLost
 from azguard.locks import background_holder
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
-from azguard.processes import forked, identity
+from azguard.processes import child, identity
 
 ID = "0e0e0e0e-0000-4000-8000-000000000000"
 OTHER_ID = "0e0e0e0e-0000-4000-8000-000000000001"
@@ -105,7 +105,7 @@ def test_a_lock_whose_lease_ended_before_it_was_told_is_not_held(
     told: list[object] = []
     begun = Mock()
     begun.channel.receive.return_value = [{"is": "held", "hold": asdict(hold(ends=times.read_boot_clock()))}]
-    monkeypatch.setattr(forked, "fork_to_background", lambda *_: begun)
+    monkeypatch.setattr(child, "fork_to_background", lambda *_: begun)
     with pytest.raises(LockLost):
         background_holder.hold(Mock(holds=holds), told.append)
     assert (told, begun.channel.send.called, begun.let_go.called) == ([], False, True)
