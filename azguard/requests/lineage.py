@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, NamedTuple, Self
 
+from azguard.errors import ConfigError
 from azguard.requests.commits import Verdict
 
 #: How many keys are remembered in metadata, at 19 characters each, where the other metadata leave that room.
@@ -57,6 +58,8 @@ _TIERED = "tier"
 # Stands before the keys where none was left out since the resource was created.
 _ALL_KEYS = "all"
 _KEYS = "keys:"
+# How a later azguard begins a lineage that this one cannot read: with the number of its format. This one is the first.
+_NEWER = re.compile(r"[0-9]+:")
 
 
 class AppliedKey(NamedTuple):
@@ -143,6 +146,8 @@ class Lineage:
     keys: AppliedKeys = field(default=AppliedKeys(), compare=False)
     #: Whether these are all keys since the resource was created.
     has_all_keys: bool = field(default=False, compare=False)
+    #: Whether a newer azguard wrote it, in a format that is not known here. Then it is not replaced.
+    is_newer: bool = field(default=False, compare=False)
 
     @classmethod
     def parse(cls, text: str | None) -> Self:
@@ -152,7 +157,7 @@ class Lineage:
         rest = [piece for piece in pieces if piece not in (_TIERED, _ALL_KEYS) and not piece.startswith(_KEYS)]
         matches = [_ENTRY.fullmatch(piece) for piece in rest]
         if keys is None or not all(matches):
-            return cls()
+            return cls(is_newer=_NEWER.match(text or "") is not None)
         entries = tuple((match[1], match[2]) for match in matches if match)
         return cls(entries, _TIERED in pieces, keys, _ALL_KEYS in pieces)
 
@@ -176,7 +181,16 @@ class Lineage:
         return self.keys.find(op) if self.keys else None
 
     def after(self, op: str, parent: str | None) -> Self:
-        """Return the lineage of the version that ``op`` writes over ``parent``; None is nothing there."""
+        """Return the lineage of the version that ``op`` writes over ``parent``; None is nothing there.
+
+        Raises:
+            ConfigError: a newer azguard wrote the lineage, and what it says would be lost.
+        """
+        if self.is_newer:
+            raise ConfigError(
+                "this was written by a newer azguard, which keeps its last writes in a form that this one cannot read",
+                reason="lineage_newer",
+            )
         # An unconditional write may replace versions with keys that it has not seen.
         has_all_keys = self.has_all_keys and parent != UNSEEN
         begins = parent is None and not self.entries

@@ -115,6 +115,7 @@ HINTS: Mapping[str, Words] = {
     "filter_not_run": "does a script lack its first line, such as #!/bin/sh?",
     "filter_not_executable": "make it executable: chmod +x {program}; or name its interpreter first",
     "interpreter_missing": "correct the script's first line, or install that interpreter",
+    "lineage_newer": "update this azguard, or do it on the machine that has the newer one",
     "lock_file_not_writable": "set AZGUARD_CACHE_DIR",
     "node_missing": f"install Node.js 20 or later with npm; or let pip bring one (206 MB), {_EMULATOR}",
     "sdk_missing": f"let pip bring it, {_EMULATOR}",
