@@ -14,10 +14,18 @@ except KeyboardInterrupt:  # Ctrl-C, before anything could be done about it: end
 _OBJECTS_BEFORE_COLLECTING = 100_000
 # The exit status of Ctrl-C, as shells have it.
 _CTRL_C = 130
+# The status of azguard.errors.ConfigError, which Windows cannot import.
+_UNSUPPORTED = 78
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    if sys.platform == "win32":
+        sys.stderr.write(
+            "error: azguard runs on Linux and macOS\n"
+            "hint: on Windows, run it in the Windows Subsystem for Linux (WSL) or in a container\n"
+        )
+        sys.exit(_UNSUPPORTED)
     # Until the command line is read there is nothing to undo: Ctrl-C just ends, without a traceback.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -158,6 +158,11 @@ def test_one_commit_gives_the_same_bytes_by_any_user_anywhere_at_any_time(built:
     assert (digest(built.second_sdist), digest(built.direct_wheel)) == (digest(built.sdist), digest(built.wheel))
 
 
+def test_an_index_takes_the_sdist_and_the_wheel(built: Built) -> None:
+    run(built.unpacked, sys.executable, "-m", "twine", "check", "--strict", str(built.sdist), str(built.wheel))
+    run(built.unpacked, sys.executable, "-m", "check_wheel_contents", str(built.wheel))
+
+
 def test_an_sdist_holds_the_whole_checkout_and_no_link(built: Built) -> None:
     with tarfile.open(built.sdist) as sdist:
         members = {member.name.partition("/")[2]: member.isfile() for member in sdist.getmembers()}

@@ -1,9 +1,14 @@
 """What a command ends with: an exit status that a function answers is returned, and not dropped."""
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+import pytest
+
+from azguard.__main__ import main
+from azguard.errors import ConfigError
 from tests.support.cases import cases
 from tests.support.sources import READS_SOURCES, list_nodes
 from tests.unit.test_layers import MODULES, room
@@ -71,3 +76,17 @@ def test_no_command_drops_the_status_that_it_is_to_end_with(module: str) -> None
 def test_a_dropped_status_is_seen(line: str, dropped: list[str]) -> None:
     source = f"def command(env):\n    {line.replace(chr(10), chr(10) + '    ')}\n"
     assert list(find_dropped(list(ast.walk(ast.parse(source))))) == dropped
+
+
+def test_windows_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr()) == (
+        ConfigError.exit_code,
+        (
+            "",
+            "error: azguard runs on Linux and macOS\n"
+            "hint: on Windows, run it in the Windows Subsystem for Linux (WSL) or in a container\n",
+        ),
+    )
