@@ -1,14 +1,15 @@
 """Commands that several nouns have alike: what creates, shows, lists and deletes."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.parsing.rows import CommandSpec
+from azguard.cli.options.types import TEXT
+from azguard.cli.parsing.rows import CommandSpec, option
 from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound
 from azguard.frozen import frozen
@@ -123,6 +124,35 @@ def declare_list(
         {line} --query '[].name' -o tsv
     """
     app.command("list", spec=spec, text=text)(list_)
+
+
+def declare_undelete(app: Group, noun: Noun, operation: Operation) -> None:
+    """Declare the command that brings one back that was deleted."""
+
+    def run(
+        env: Environment,
+        resource: Any,
+        deleted_version: Annotated[
+            str | None, option("--deleted-version", "VERSION", "Bring back this one of several.", TEXT)
+        ] = None,
+    ) -> None:
+        from azguard.resources import lifecycles
+
+        target = noun.locate(env, resource)
+        env.conditions(target)
+        env.out.show(lifecycles.undelete(target, deleted_version, env.deadline))
+
+    line = f"azguard {noun.word}"
+    text = f"""Bring back a {noun.called} that was deleted and is still kept, with all that was in it.
+
+    An account keeps deleted {noun.called}s for as many days as it was told. If several of one name are
+    kept, the list names their versions. If a {noun.called} has the name now, nothing is done (exit 45).
+
+    Examples:
+        {line} undelete {noun.example}
+        {line} list --include deleted
+    """
+    noun.declare(app, "undelete", common.operation(operation), text, run)
 
 
 def declare_create(app: Group, noun: Noun, operation: Operation, text: str) -> None:

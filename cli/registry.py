@@ -34,7 +34,7 @@ COMMANDS = {
             ("blocks", "block"),
         ),
     ),
-    "container": CommandEntry("Containers: create, show, exists, list, delete, metadata, acl."),
+    "container": CommandEntry("Containers: create, show, exists, list, delete, undelete, metadata, acl."),
     "table": CommandEntry("Tables: create, list, delete, and their access policies."),
     "entity": CommandEntry(
         "Entities: get, query, insert, replace, merge, upsert, delete.",
@@ -49,16 +49,18 @@ COMMANDS = {
         ),
     ),
     "message": CommandEntry("Messages of queues: put, get, peek, update, delete, clear."),
-    "share": CommandEntry("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl."),
+    "share": CommandEntry(
+        "File shares: create, show, exists, list, delete, undelete, snapshot, stats, quota, metadata, acl."
+    ),
     "dir": CommandEntry("Directories: create, show, exists, list, delete, rename, set-properties, metadata."),
     "file": CommandEntry(
-        "Files: get, put, show, list, delete, prune, copy, rename, resize, set-properties, metadata, range, handle, "
-        "lock.",
+        "Files: get, put, show, list, delete, prune, copy, rename, resize, set-properties, permission, metadata, "
+        "range, handle, lock.",
         files=(
             ("content", "get, put"),
             ("tree", "show, exists, list, delete, prune"),
             ("copies", "copy, abort-copy, rename"),
-            ("tree", "resize, set-properties, metadata"),
+            ("tree", "resize, set-properties, permission, metadata"),
             ("content", "range"),
             ("handles", "handle, lock"),
         ),

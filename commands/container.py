@@ -1,5 +1,6 @@
-"""``azguard container``: create, show, exists, list, delete, metadata, acl."""
+"""``azguard container``: create, show, exists, list, delete, undelete, metadata, acl."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from azguard.accounts.account import Target
@@ -7,9 +8,9 @@ from azguard.address import Kind
 from azguard.blobs import containers, listing
 from azguard.cli import nouns, parts
 from azguard.cli.context import Environment
-from azguard.cli.nouns import Noun, declare_exists, declare_list, declare_show
+from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
-from azguard.cli.options.types import choice
+from azguard.cli.options.types import choice, kinds
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.guards.resolve import Conditions
@@ -21,6 +22,7 @@ from azguard.wire.operations.containers import (
     CONTAINER_GET_PROPERTIES,
     CONTAINER_SET_ACL,
     CONTAINER_SET_METADATA,
+    CONTAINER_UNDELETE,
 )
 from azguard.wire.rows import Part
 
@@ -29,7 +31,7 @@ def _replace_metadata(env: Environment, target: Target, wanted: Any, conditions:
     return containers.replace_metadata(target, wanted, conditions, env.deadline)
 
 
-app = Group("Containers: create, show, exists, list, delete, metadata, acl.")
+app = Group("Containers: create, show, exists, list, delete, undelete, metadata, acl.")
 _CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
 metadata = parts.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, get_metadata)
 parts.declare_set(
@@ -79,7 +81,27 @@ def create(
 
 declare_show(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show, topic="")
 declare_exists(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show)
-declare_list(app, _CONTAINER, common.remote("List Containers honours no conditions"), containers.list_containers)
+
+
+@app.command(name="list", spec=common.remote("List Containers honours no conditions"))
+def list_(
+    env: Environment,
+    prefix: common.Prefix = None,
+    num_results: common.Limit = None,
+    include: Annotated[Sequence[str], option("--include", "KINDS", "Show also deleted.", kinds("deleted"))] = (),
+) -> None:
+    """List the account's containers.
+
+    Examples:
+        azguard container list
+        azguard container list --prefix si
+        azguard container list --query '[].name' -o tsv
+    """
+    found = containers.list_containers(env.account, env.deadline, prefix, num_results, include)
+    env.out.show_each(found)
+
+
+nouns.declare_undelete(app, _CONTAINER, CONTAINER_UNDELETE)
 
 
 nouns.declare_delete(

@@ -1,5 +1,6 @@
-"""``azguard share``: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl."""
+"""``azguard share``: create, show, exists, list, delete, undelete, snapshot, stats, quota, metadata, acl."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from azguard.accounts.account import Target
@@ -9,7 +10,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
-from azguard.cli.options.types import choice, whole
+from azguard.cli.options.types import choice, kinds, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import declare_metadata, declare_policies
@@ -26,13 +27,14 @@ from azguard.wire.operations.shares import (
     SHARE_SET_METADATA,
     SHARE_SET_PROPERTIES,
     SHARE_SNAPSHOT,
+    SHARE_UNDELETE,
 )
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 _GIBIBYTES = whole(1, 262_144)
 _LEASED = "The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes."
 
-app = Group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
+app = Group("File shares: create, show, exists, list, delete, undelete, snapshot, stats, quota, metadata, acl.")
 _SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
 declare_metadata(
     app,
@@ -89,7 +91,9 @@ def list_(
     env: Environment,
     prefix: common.Prefix = None,
     num_results: common.Limit = None,
-    include: Annotated[str | None, option("--include", "snapshots", "Show their snapshots too.", choice)] = None,
+    include: Annotated[
+        Sequence[str], option("--include", "KINDS", "Show also snapshots, deleted.", kinds("snapshots|deleted"))
+    ] = (),
 ) -> None:
     """List the account's shares.
 
@@ -99,9 +103,11 @@ def list_(
         azguard share list --include snapshots
         azguard share list --query '[].name' -o tsv
     """
-    env.out.show_each(
-        shares.list_shares(env.account, env.deadline, prefix=prefix, limit=num_results, snapshots=include is not None)
-    )
+    found = shares.list_shares(env.account, env.deadline, prefix=prefix, limit=num_results, include=include)
+    env.out.show_each(found)
+
+
+nouns.declare_undelete(app, _SHARE, SHARE_UNDELETE)
 
 
 @app.command(spec=common.operation(SHARE_DELETE))

@@ -10,7 +10,7 @@ Access policies are kept together with the public access: what is not sent is re
 and If-Unmodified-Since is sent along.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -32,7 +32,7 @@ from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts, properties
 from azguard.resources.parts import Policies, Rewritten, VersionedPolicies, canonicalize
-from azguard.resources.properties import LeaseShown, describe_lease
+from azguard.resources.properties import KeptShown, describe_kept
 from azguard.times import http_date
 from azguard.wire.call import call
 from azguard.wire.operations.containers import (
@@ -42,10 +42,17 @@ from azguard.wire.rows import Condition
 
 
 @frozen(kw_only=True)
-class ContainerShown(LeaseShown):
+class ContainerShown(KeptShown):
     """A container's properties."""
 
-    COLUMNS: ClassVar = (columns.NAME, columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG, columns.LEASE_STATE)
+    COLUMNS: ClassVar = (
+        columns.NAME,
+        columns.ADDRESS,
+        columns.LAST_MODIFIED,
+        columns.ETAG,
+        columns.LEASE_STATE,
+        columns.DELETED_VERSION,
+    )
     FIRST: ClassVar = (*Shown.FIRST, "public_access")
 
     name: str
@@ -60,13 +67,13 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> Containe
 
 
 def list_containers(
-    account: Account, deadline: Deadline, prefix: str | None, limit: int | None
+    account: Account, deadline: Deadline, prefix: str | None, limit: int | None, include: Sequence[str] = ()
 ) -> Iterator[ContainerShown]:
-    """Yield the account's containers in order of name, with their metadata, page by page.
+    """Yield the account's containers in order of name, with their metadata, page by page; ``include`` deleted ones.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
     """
-    return (_describe(*each) for each in lifecycles.list_all(account, Kind.CONTAINER, deadline, prefix, limit))
+    return (_describe(*each) for each in lifecycles.list_all(account, Kind.CONTAINER, deadline, prefix, limit, include))
 
 
 def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> Written:
@@ -147,7 +154,7 @@ def _describe(address: Address, found: Any) -> ContainerShown:
         etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         public_access=found.public_access,
-        **describe_lease(found),
+        **describe_kept(found),
         has_immutability_policy=found.has_immutability_policy,
         has_legal_hold=found.has_legal_hold,
         metadata=drop_lineage(found.metadata),

@@ -4,12 +4,14 @@ Unlike that of a container, the lease of a share keeps out everything that chang
 properties and policies. It does not keep out writers of the files in it.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
+from azguard.errors import NotFound
 from azguard.files import guarding
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
@@ -22,17 +24,19 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, fresh_op, with_lineage
 from azguard.requests.results import SnapshotMade, Written
-from azguard.requests.service_errors import build_unreadable
+from azguard.requests.service_errors import NOWHERE, build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts, properties
 from azguard.resources.lifecycles import Contents, count_first
 from azguard.resources.parts import Policies
-from azguard.resources.properties import LeaseShown, describe_lease
+from azguard.resources.properties import KeptShown, describe_kept
 from azguard.wire import xml
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
     DIRECTORY_LIST,
+    SHARE_CREATE_PERMISSION,
     SHARE_DELETE,
+    SHARE_GET_PERMISSION,
     SHARE_GET_STATS,
     SHARE_SET_ACL,
     SHARE_SET_PROPERTIES,
@@ -43,15 +47,14 @@ _PAGE = 5000
 
 
 @frozen(kw_only=True)
-class ShareShown(LeaseShown):
+class ShareShown(KeptShown):
     """A share's properties."""
 
     COLUMNS: ClassVar = (
         columns.NAME, columns.ADDRESS, columns.SNAPSHOT, columns.LAST_MODIFIED, columns.ETAG,
-        columns.LEASE_STATE, columns.QUOTA,
+        columns.LEASE_STATE, columns.QUOTA, columns.DELETED_VERSION,
     )  # fmt: skip
     FIRST: ClassVar = ("address", "name", "snapshot", "etag", "last_modified")
-    LAST: ClassVar = ("lease_status", "lease_state", "lease_duration", "deleted", "metadata")
 
     name: str
     snapshot: str | None
@@ -60,8 +63,6 @@ class ShareShown(LeaseShown):
     access_tier: str | None
     protocols: tuple[str, ...]
     root_squash: str | None
-    #: Whether it was deleted, and can be restored still.
-    deleted: bool
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> ShareShown:
@@ -76,13 +77,14 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> ShareSho
 
 
 def list_shares(
-    account: Account, deadline: Deadline, *, prefix: str | None, limit: int | None, snapshots: bool = False
+    account: Account, deadline: Deadline, *, prefix: str | None, limit: int | None, include: Sequence[str] = ()
 ) -> Iterator[ShareShown]:
     """Yield the account's shares in order of name, with their metadata, page by page.
 
+    ``include`` can be their snapshots, and deleted ones.
+
     Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
     """
-    include = "metadata,snapshots" if snapshots else "metadata"
     return (_describe(*each) for each in lifecycles.list_all(account, Kind.SHARE, deadline, prefix, limit, include))
 
 
@@ -113,8 +115,7 @@ def _describe(address: Address, found: Any) -> ShareShown:
         access_tier=found.access_tier,
         protocols=tuple(found.protocols or ()),
         root_squash=found.root_squash,
-        **describe_lease(found),
-        deleted=bool(getattr(found, "deleted", False)),
+        **describe_kept(found),
         metadata=drop_own(found.metadata),
     )
 
@@ -149,7 +150,7 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
 
 def _find_snapshot(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     name = target.address.container
-    for _, item in lifecycles.list_all(target.account, Kind.SHARE, patience, name, None, "metadata,snapshots"):
+    for _, item in lifecycles.list_all(target.account, Kind.SHARE, patience, name, None, ["snapshots"]):
         if item.name == name and item.snapshot and op in Lineage.find(item.metadata):
             return Finding(Verdict.COMMITTED, {"snapshot": item.snapshot})
     return Finding(Verdict.UNKNOWN)
@@ -191,6 +192,80 @@ def count_bytes(target: Target, conditions: Conditions, deadline: Deadline) -> S
     if not used.isdecimal():
         raise build_unreadable(target, "it says no number of bytes")
     return ShareStats(str(target.address), int(used))
+
+
+@frozen
+class PermissionShown:
+    """A permission that a share keeps for its files."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.PERMISSION_KEY, columns.PERMISSION)
+
+    #: Of the share, or of the file or directory that has it.
+    address: str
+    permission_key: str
+    #: In SDDL.
+    permission: str
+
+
+@frozen(kw_only=True)
+class PermissionMade(Written):
+    """A permission that was created."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.PERMISSION_KEY)
+
+    permission_key: str
+
+
+def show_permission(target: Target, key: str | None, deadline: Deadline) -> PermissionShown:
+    """Return the permission of a key, or without one that of a file or directory, a share's being that of its root.
+
+    Raises:
+        NotFound: the share has no permission of that key, or there is no such file.
+        Unavailable: the answer does not tell.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-permission
+    """
+    share = target._replace(address=Address(Kind.SHARE, (target.address.container,)))
+    if key is None:
+        is_share = target.kind is Kind.SHARE
+        root = Address(Kind.DIR, (target.address.container, ""), target.address.snapshot)
+        of = target._replace(address=root) if is_share else target
+        key = properties.fetch(of, Conditions(), deadline).permission_key
+    if key is None:
+        raise build_unreadable(target, "it names no permission")
+    try:
+        answer = read(
+            lambda timeouts: call(SHARE_GET_PERMISSION, share, timeouts, permission_key=key), share, deadline.fresh()
+        )
+    except NotFound as error:
+        if error.service_code in NOWHERE:
+            raise
+        told = f"{share} keeps no permission {key}"
+        raise error.but(message=told, reason="no_such_permission") from error
+    try:
+        permission = json.loads(answer.content)["permission"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise build_unreadable(share, "it is no permission") from error
+    return PermissionShown(str(target.address), key, str(permission))
+
+
+def create_permission(target: Target, permission: str, deadline: Deadline) -> PermissionMade:
+    """Keep a permission, in SDDL, for the files of a share; a second request only makes an equal one.
+
+    Raises:
+        BadRequest: the service does not understand it.
+        NotFound: there is no such share.
+    Source: https://learn.microsoft.com/rest/api/storageservices/create-permission
+    """
+    body = json.dumps({"permission": permission}).encode()
+    request = WriteRequest[Any](
+        target=target,
+        send=lambda: call(SHARE_CREATE_PERMISSION, target, write_timeouts(deadline), body=body),
+        # Nothing lists the permissions of a share.
+        look=lambda _: Finding(Verdict.UNKNOWN),
+        is_idempotent=True,
+    )
+    settled = send_until_settled(request, deadline)
+    return PermissionMade(**describe_write(target, "none", settled), permission_key=settled.answer["permission_key"])
 
 
 def replace_policies(

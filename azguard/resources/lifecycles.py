@@ -7,14 +7,14 @@ A deleted thing has no mark of who deleted it. So each delete looks first: what 
 for another reason; what is missing after it was refused may have been deleted by its first copy.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.errors import BadRequest, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
+from azguard.errors import BadRequest, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
@@ -93,15 +93,67 @@ def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
 
 
 def list_all(
-    account: Account, kind: Kind, deadline: Deadline, prefix: str | None, limit: int | None, include: str = "metadata"
+    account: Account,
+    kind: Kind,
+    deadline: Deadline,
+    prefix: str | None,
+    limit: int | None,
+    include: Sequence[str] = (),
 ) -> Iterator[tuple[Address, Listed]]:
     """Yield the account's containers, shares or queues in order of name, page by page."""
     word = kind.noun.title()
     everything, most = Target(account, Address(kind, ("",))), None if limit is None else min(limit, _PAGE)
-    asked: dict[str, Any] = {"prefix": prefix, "include": include, "maxresults": most}
+    asked: dict[str, Any] = {"prefix": prefix, "include": ",".join(["metadata", *include]), "maxresults": most}
     pages = walk_pages(ALL[f"{kind.noun}.list"], everything, deadline, f"{word}s", word, **asked)
     for item in islice((item for page in pages for item in page.items), limit):
         yield Address(kind, (item.name,), item.snapshot), item
+
+
+def undelete(target: Target, version: str | None, deadline: Deadline) -> Written:
+    """Bring back a container or share that was deleted and is still kept; without a version, the only one of its name.
+
+    Raises:
+        Exists: there is one of that name.
+        NotFound: none of that name and version is kept.
+        OutcomeUnknown: the answer was lost, and the version is not kept any more under that name.
+        UsageError: several are kept, and no version is named.
+    Source: https://learn.microsoft.com/rest/api/storageservices/restore-container and …/restore-share
+    """
+    noun, address, name = target.kind.noun, str(target.address), target.address.container
+    kept = [each for each in _list_deleted(target, deadline) if version in (None, each.deleted_version)]
+    if not kept:
+        which = "" if version is None else f" of the version {version}"
+        raise NotFound(f"no deleted {noun} {target}{which} is kept", address, reason="nothing_deleted_kept")
+    if len(kept) > 1:
+        raise UsageError(f"{len(kept)} deleted {noun}s {target} are kept", address=address, reason="several_kept")
+    [before] = kept
+    asked = {f"deleted_{noun}_name": name, f"deleted_{noun}_version": before.deleted_version}
+    request = WriteRequest[Any](
+        target=target,
+        send=lambda: call(ALL[f"{noun}.undelete"], target, write_timeouts(deadline), headers={}, **asked),
+        look=lambda patience: _find_undeleted(target, before, patience),
+    )
+    settled = send_until_settled(request, deadline)
+    found = look_before(lambda: look_after(lambda: properties.fetch(target, Conditions(), deadline.fresh())))
+    told = {} if found is None else {"etag": found.etag, "last_modified": found.last_modified}
+    return Written(**describe_write(target, "if-none-match", settled._replace(answer=told)))
+
+
+def _list_deleted(target: Target, deadline: Deadline) -> list[Listed]:
+    name = target.address.container
+    found = list_all(target.account, target.kind, deadline, name, None, ["deleted"])
+    return [each for _, each in found if each.name == name and each.deleted]
+
+
+def _find_undeleted(target: Target, before: Listed, patience: Deadline) -> Finding[Any]:
+    """Return the finding on an undelete: nothing but that takes a version out of what is kept before its time."""
+    if any(each.deleted_version == before.deleted_version for each in _list_deleted(target, patience)):
+        return Finding(Verdict.NOT_YET)
+    found = look_after(lambda: properties.fetch(target, Conditions(), patience))
+    if found is None:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    is_it = properties.has_metadata(found, before.metadata)
+    return Finding(Verdict.COMMITTED if is_it else Verdict.UNKNOWN, {}, seen=found)
 
 
 def delete_unguarded(target: Target, guard: str, deadline: Deadline, look: Callable[[Deadline], object]) -> Written:

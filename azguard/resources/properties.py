@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -108,6 +108,22 @@ class LeaseShown(MetadataShown):
 
 
 @frozen(kw_only=True)
+class KeptShown(LeaseShown):
+    """What can be brought back after it was deleted."""
+
+    LAST: ClassVar = (
+        *("lease_status", "lease_state", "lease_duration"),
+        *("deleted", "deleted_version", "remaining_retention_days", "metadata"),
+    )
+
+    #: Whether it was deleted, and can be brought back still.
+    deleted: bool
+    #: By which it is brought back.
+    deleted_version: str | None
+    remaining_retention_days: int | None
+
+
+@frozen(kw_only=True)
 class CopyShown(MetadataShown):
     """What the service can copy into."""
 
@@ -122,6 +138,16 @@ def describe_lease(found: Any) -> dict[str, str | None]:
     """Return the fields of ``LeaseShown`` in the properties of a resource."""
     lease = found.lease
     return {"lease_status": lease.status, "lease_state": lease.state, "lease_duration": lease.duration}
+
+
+def describe_kept(found: Any) -> dict[str, Any]:
+    """Return the fields of ``KeptShown`` in the properties of a resource; only a listing tells of deleted ones."""
+    return {
+        **describe_lease(found),
+        "deleted": bool(getattr(found, "deleted", False)),
+        "deleted_version": getattr(found, "deleted_version", None),
+        "remaining_retention_days": getattr(found, "remaining_retention_days", None),
+    }
 
 
 def describe_content(found: Any) -> dict[str, Any]:

@@ -163,13 +163,14 @@ def chosen(text: str | None, option: str, known: Sequence[str]) -> str | None:
     return found or choice(text, option, known)
 
 
-def parse_included(text: str | None) -> list[str]:
+def parse_included(text: str | None, known: Sequence[str] = _INCLUDED) -> list[str]:
     """Return the parts of a listing that are asked for, as words or as the letters of az storage."""
-    if text and set(text) <= set(_LETTERS):
-        return [_LETTERS[letter] for letter in text]
+    letters = {letter: word for letter, word in _LETTERS.items() if word in known}
+    if text and set(text) <= set(letters):
+        return [letters[letter] for letter in text]
     chosen = [] if text is None else [each.strip() for each in text.split(",")]
     for each in chosen:
-        choice(each, "--include", _INCLUDED)
+        choice(each, "--include", known)
     return chosen
 
 

@@ -79,6 +79,11 @@ def spelt(metavar: str) -> ValueType:
     return ValueType("choice", lambda text, name: values.chosen(text, name, words), choices=words)
 
 
+def kinds(known: str) -> ValueType:
+    """Return the type of lists of some words, such as ``snapshots|deleted``, with commas between them."""
+    return ValueType("kinds", lambda text, _: values.parse_included(text, known.split("|")))
+
+
 def size(least: int, most: float = inf) -> ValueType:
     """Return the type of numbers of bytes between two others, both included."""
 

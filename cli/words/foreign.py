@@ -102,6 +102,8 @@ COMMANDS: Mapping[str, Ours] = {
     "blob lease release": Ours("lease release", f"blob:{_BLOB}"),
     "blob lease break": Ours("lease break", f"blob:{_BLOB}"),
     "blob lease": Ours("lease show", f"blob:{_BLOB}"),
+    "container restore": Ours("container undelete", _CONTAINER),
+    "share restore": Ours("share undelete", _SHARE),
     "container ls": Ours("container list", ""),
     "container rm": Ours("container delete", _CONTAINER),
     "container add": Ours("container create", _CONTAINER),
@@ -232,8 +234,6 @@ OPTIONS: Mapping[str, str] = {
 ELSEWHERE: Mapping[str, str] = {
     "queue stats": "az storage queue stats",
     "queue generate-sas": "az storage queue generate-sas",
-    "share restore": "az storage share-rm restore",
-    "share undelete": "az storage share-rm restore",
     "share generate-sas": "az storage share generate-sas",
     "share url": "az storage share url",
     "file generate-sas": "az storage file generate-sas",
@@ -251,8 +251,6 @@ ELSEWHERE: Mapping[str, str] = {
     "blob set-legal-hold": "az storage blob set-legal-hold",
     "blob service-properties": "az storage blob service-properties",
     "container generate-sas": "az storage container generate-sas",
-    "container restore": "az storage container restore",
-    "container undelete": "az storage container restore",
     "container immutability-policy": "az storage container immutability-policy",
     "container legal-hold": "az storage container legal-hold",
 }

@@ -144,6 +144,12 @@ HINTS: Mapping[str, Words] = {
         "leave --source-if-tags out; or add --no-lineage, with which the service copies both; "
         "blob copy also takes the metadata itself: --metadata KEY=VALUE"
     ),
+    "nothing_deleted_kept": "see what is kept: azguard {noun} list --include deleted",
+    "several_kept": (
+        "name one: --deleted-version; see them: azguard {noun} list --include deleted "
+        "--query '[?deleted].[name, deleted_version]' -o tsv"
+    ),
+    "no_such_permission": "see the key of a file: azguard file show {target}/PATH --query permission_key",
     "undeleted_without_current": (
         "see its versions: azguard blob list CONTAINER --prefix NAME --include versions; "
         "then azguard blob restore {target} --from versionid=ID"

@@ -1,4 +1,4 @@
-"""``azguard file``: show, exists, list, delete, prune, copy, abort-copy, rename, resize, set-properties, metadata."""
+"""``azguard file``: show, exists, list, delete, prune, resize, set-properties, permission, metadata."""
 
 from dataclasses import field
 from datetime import timedelta
@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from azguard.address import Kind
 from azguard.cli import nouns, parts
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses
+from azguard.cli.input import addresses, streams, values
 from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
@@ -15,15 +15,16 @@ from azguard.cli.options.content_headers import (
     NAME_HEADER,
     NOTHING_TO_SET,
     SMB,
+    ContentOptions,
     HeaderOptions,
     SmbPropertyOptions,
 )
 from azguard.cli.options.trees import FileTreeDeleteOptions
-from azguard.cli.options.types import DURATION
+from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.options.types import size as size_type
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import Rule, any_of, one_of
+from azguard.cli.rules.engine import Rule, any_of, at_most_one, one_of
 from azguard.files import entries, files
 from azguard.frozen import frozen
 from azguard.wire.operations.shares import (
@@ -31,14 +32,14 @@ from azguard.wire.operations.shares import (
     FILE_GET_PROPERTIES,
     FILE_SET_METADATA,
     FILE_SET_PROPERTIES,
+    SHARE_CREATE_PERMISSION,
+    SHARE_GET_PERMISSION,
 )
 
 # The service's limit for one file: 4 TiB.
 _SIZE = size_type(0, 4 * 1024**4)
 
-app = Group(
-    "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
-)
+app = Group("A file in its directory: show, exists, list, delete, prune, resize, set-properties, permission, metadata.")
 _FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
 parts.declare_metadata(
     app,
@@ -202,3 +203,58 @@ def set_properties(env: Environment, file: addresses.File, given: FilePropertyOp
     done = entries.change_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
+
+
+permission_app = Group("Permissions of files, in SDDL: show, create.")
+app.add("permission", permission_app)
+
+
+@permission_app.command("show", spec=common.operation(SHARE_GET_PERMISSION))
+def show_permission(
+    env: Environment,
+    path: addresses.Path,
+    key: Annotated[str | None, argument("[KEY]", "The key of a permission of that share.", TEXT)] = None,
+) -> None:
+    """Show the permission of a file or directory, or that of a key, in SDDL.
+
+    Examples:
+        azguard file permission show team/plan.txt
+        azguard file permission show team --query permission -o tsv
+
+    Topics: files
+    """
+    from azguard.files import shares
+
+    target = addresses.locate_path(env, path)
+    env.conditions(target)
+    env.out.show(shares.show_permission(target, key, env.deadline))
+
+
+@permission_app.command(
+    "create", spec=common.operation(SHARE_CREATE_PERMISSION), rules=(at_most_one("SDDL --file --content"),)
+)
+def create_permission(
+    env: Environment,
+    share: addresses.Share,
+    text: Annotated[str | None, argument("[SDDL]", "The permission; else --file, or stdin.", TEXT)] = None,
+    *,
+    given: ContentOptions,
+) -> None:
+    """Keep a permission in a share, and show the key by which files get it.
+
+    A permission never changes, and none is deleted. Give the key to file set-properties --permission-key. After a lost
+    answer it is sent again, which may leave two that are equal.
+
+    Examples:
+        azguard file permission create team 'O:SYG:SYD:(A;;FA;;;WD)'
+        azguard file permission create team -f permission.sddl
+
+    Topics: files
+    """
+    from azguard.files import shares
+
+    target = env.locate(share, Kind.SHARE, writable=True)
+    env.conditions(target)
+    with streams.content(given.file, text=given.content if text is None else text) as stream:
+        permission = values.not_empty(stream.read().decode(errors="replace").strip(), "the permission")
+    env.out.show(shares.create_permission(target, permission or "", env.deadline))

@@ -22,7 +22,8 @@ _ELSEWHERE = {
     "doctor": "tests/azurite/test_doctor.py: it writes to what it makes alone",
     "queue work": "tests/azurite/worker/test_faults.py, since it runs a command meanwhile",
     **dict.fromkeys(
-        ("blob abort-copy", "blob undelete"), "tests/azurite/blob/test_copy_status.py, by a scripted service"
+        ("blob abort-copy", "blob undelete", "container undelete"),
+        "tests/azurite/blob/test_copy_status.py, by a scripted service",
     ),
     **dict.fromkeys(
         ("blob wait", "container list", "table list", "queue list", "status", "lock list", "lock show", "lease wait"),
@@ -33,6 +34,10 @@ _ELSEWHERE = {
         "tests/files/test_ranges.py, since the Files emulator is another server",
     ),
     "file rename": "tests/files/test_file_renames.py, since the Files emulator is another server",
+    **dict.fromkeys(
+        ("share undelete", "file permission create"),
+        "tests/files/test_undelete.py, since the Files emulator is another server",
+    ),
     "file handle close": "tests/files/test_handles.py, since the Files emulator is another server",
     **dict.fromkeys(
         (

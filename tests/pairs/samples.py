@@ -68,6 +68,7 @@ BY_METAVAR: Mapping[str, tuple[str, ...]] = {
     "TIME": ("2026-01-01T00:00:00Z",),
     "TIME|DURATION": ("1h",),
     "TYPE": ("text/plain",),
+    "VERSION": ("01D64EB9886F00C4",),
 }
 #: Values by their type, where the metavar says no more.
 BY_TYPE: Mapping[str, tuple[str, ...]] = {"duration": ("1s",), "size": ("512",), "integer": ("1", "3")}
@@ -120,6 +121,8 @@ BY_COMMAND: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("queue work", "--max-time"): ("1h",),
     ("queue work", "--visibility-timeout"): ("30s",),
     ("share delete", "--delete-snapshots"): ("include",),
+    ("share list", "--include"): ("snapshots", "snapshots,deleted"),
+    ("container list", "--include"): ("deleted",),
 }
 _CONTAINERS = ("blob:pairs/a.json", "blob:pairs/held", "container:pairs", "share:pairs", "file:pairs/a.json")
 _LOCKS = ("pairs", "blob:pairs/a.json", "table:Pairs", "share:pairs", "file:pairs/a.json")
@@ -142,6 +145,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "FILE|-": ("in.json",),
     "FROM": ("pairs-poison",),
     "GIB": ("5",),
+    "KEY": ("1*1",),
     "NAME": ("pairs",),
     "NAME[:TYPE]=VALUE": ("n=2", "n=2 m:int32=3"),
     "NEW": ("pairs/b.json",),
@@ -149,6 +153,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "QUEUE": ("pairs",),
     "QUEUE -- CMD [ARG...]": ("pairs",),
     "QUEUE/ID": ("pairs/{message}",),
+    "SDDL": ("O:SYG:SYD:(A;;FA;;;WD)",),
     "SHARE": ("pairs",),
     "SHARE/PATH": ("pairs/a.json",),
     "SHARE/PATH -- CMD [ARG...]": ("pairs/a.json",),

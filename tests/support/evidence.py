@@ -69,6 +69,7 @@ FREE = {
     *(name for name in ROWS if ".lease_" in name),
     "blob.snapshot",
     "share.snapshot",
+    "share.create_permission",
     "blob.undelete",
     "blob.put_block",
     "blob.abort_copy",

@@ -67,6 +67,7 @@ def _lease(verb: str, options: str = "", *before: str) -> tuple[Scenario, Scenar
 
 
 _AT_ONCE = "the emulator ends each copy at once, so that none is pending"
+_NO_KEEPING = "the emulator keeps nothing that was deleted"
 _NO_SOURCES = "the emulator does not take content from another blob"
 _DONE = MappingProxyType(
     {
@@ -115,6 +116,7 @@ SCENARIOS = (
     Scenario("blob.snapshot", "blob snapshot {blob} --no-lineage"),
     Scenario("blob.undelete", "blob undelete {blob}", elsewhere="not implemented (500 APINotImplemented)"),
     Scenario("container.create", "container create {container}-2"),
+    Scenario("container.undelete", "container undelete {container}", elsewhere=_NO_KEEPING),
     Scenario("container.get_properties", "container show {container}"),
     Scenario("container.get_properties", "container exists {container}"),
     Scenario("container.get_properties", "container metadata get {container}"),

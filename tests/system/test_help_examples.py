@@ -66,8 +66,8 @@ def examples(group: str) -> dict[str, list[str]]:
     return {name: lines for name, lines in EXAMPLES.items() if name.split()[0] == group}
 
 
-# What the emulators cannot do: no copy of theirs is pending by then, and Azurite keeps nothing that was deleted.
-NOT_THERE = ("blob abort-copy", "blob undelete", "file abort-copy")
+# What the emulators cannot do: no copy of theirs is pending by then, and nothing is kept that was deleted.
+NOT_THERE = ("blob abort-copy", "blob undelete", "container undelete", "share undelete", "file abort-copy")
 # What they end with where not all is as on a live account.
 DIFFERENT = {"doctor": 20}
 
@@ -146,6 +146,7 @@ def prepare(cli: CliWorld, group: str) -> None:
     cli.file("config.json", '{"replicas": 1}')
     cli.file("ids", "cGFydC0wMDAx\n")
     cli.file("boot.img", bytes(4096))
+    cli.file("permission.sddl", b"O:SYG:SYD:(A;;FA;;;WD)")
     cli.file("order.json", '{"status": "packed"}')
     cli.file("orders.jsonl", ORDERS)
     cli.file("events.jsonl")

@@ -27,6 +27,12 @@ CONTAINER_CREATE = creates(
     "create-container",
     http=speaks("PUT", sends="metadata public_access", returns=VERSION, ok=(201,)),
 )
+# The service refuses it where something has the name.
+CONTAINER_UNDELETE = creates(
+    "container.undelete",
+    "restore-container",
+    http=speaks("PUT", "undelete", sends="deleted_container_name deleted_container_version", ok=(201,)),
+)
 CONTAINER_LIST = reads("container.list", "list-containers2", http=LIST)
 CONTAINER_GET_PROPERTIES = reads(
     "container.get_properties",

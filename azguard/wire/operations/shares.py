@@ -47,6 +47,12 @@ SHARE_CREATE = creates(
     "create-share",
     http=speaks("PUT", sends="metadata quota access_tier", returns=_VERSION, ok=(201,)),
 )
+# The service refuses it where something has the name.
+SHARE_UNDELETE = creates(
+    "share.undelete",
+    "restore-share",
+    http=speaks("PUT", "undelete", sends="deleted_share_name deleted_share_version", ok=(201,)),
+)
 SHARE_LIST = reads("share.list", "list-shares", http=LIST)
 SHARE_DELETE = _changes_held("share.delete", "delete-share", http=speaks("DELETE", sends="delete_snapshots", ok=(202,)))
 SHARE_GET_PROPERTIES = reads(
@@ -69,6 +75,21 @@ SHARE_SET_ACL = _changes_held(
     "set-share-acl",
     part=Part.ACL,
     http=speaks("PUT", "acl", headers=XML, returns=_VERSION),
+)
+# A permission that files can have: it never changes, and has a key that the service chooses.
+SHARE_CREATE_PERMISSION = free(
+    "share.create_permission",
+    "create-permission",
+    http=speaks(
+        "PUT",
+        "filepermission",
+        headers=(("Content-Type", "application/json"),),
+        returns="permission_key",
+        ok=(201,),
+    ),
+)
+SHARE_GET_PERMISSION = reads(
+    "share.get_permission", "get-permission", http=speaks("GET", "filepermission", sends="permission_key")
 )
 SHARE_GET_STATS = reads("share.get_stats", "get-share-stats", lease=Lease.OPTIONAL, http=speaks("GET", "stats"))
 SHARE_SNAPSHOT = free(

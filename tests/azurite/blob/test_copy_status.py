@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import scripted_service
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.scripted_service import Answer, Service
 
@@ -243,3 +244,57 @@ def test_an_undelete_that_leaves_no_current_version_says_how_to_go_on(live: Live
 def test_an_undelete_takes_no_read_for_granted(live: Live) -> None:
     live.run(("blob", "undelete", "site/a"), Answer(200), shown(ENDED))
     assert CliWorld(live.root, "").call("cache", "list", "-o", "json").json == []
+
+
+def kept(*versions: str) -> Answer:
+    """Return the list of containers of which these versions of ``site`` are kept after they were deleted."""
+    items = "".join(
+        f"<Container><Name>{name}</Name><Deleted>true</Deleted><Version>{version}</Version><Properties>"
+        "<Last-Modified>Thu, 09 May 2019 00:52:27 GMT</Last-Modified><Etag>0x8D6</Etag>"
+        "<DeletedTime>Fri, 10 May 2019 00:52:27 GMT</DeletedTime><RemainingRetentionDays>6</RemainingRetentionDays>"
+        "</Properties><Metadata><owner>ops</owner></Metadata></Container>"
+        for version in versions
+        for name in ("site", "site-2")
+    )
+    return Answer(200, body=f"<EnumerationResults><Containers>{items}</Containers></EnumerationResults>".encode())
+
+
+UNDELETE = ("container", "undelete", "site")
+BACK = shown(ENDED, x_ms_meta_owner="ops")
+
+
+def test_a_container_comes_back_by_its_version(live: Live) -> None:
+    ran, service = live.run(UNDELETE, kept("01D6"), Answer(201), BACK)
+    sent = service.asked[1][1]
+    assert (ran.code, ran.json["etag"], ran.json["guard"]) == (0, ENDED, "if-none-match")
+    assert (sent["x-ms-deleted-container-name"], sent["x-ms-deleted-container-version"]) == ("site", "01D6")
+    assert service.paths[1] == "/acc/site?comp=undelete&restype=container"
+
+
+def test_a_list_of_containers_tells_which_are_kept_and_for_how_long(live: Live) -> None:
+    ran, service = live.run(("container", "list", "--include", "deleted"), kept("01D6"))
+    told = [ran.json[0][name] for name in ("deleted", "deleted_version", "remaining_retention_days")]
+    assert (told, "include=metadata%2Cdeleted" in service.paths[0]) == ([True, "01D6", 6], True)
+
+
+@cases(
+    ("script", "code"),
+    [
+        ((kept(), Answer(404)), 44),
+        ((kept("01D6", "01D7"), Answer(404)), 2),
+        ((kept("01D6"), Answer(409, "ContainerAlreadyExists"), kept("01D6")), 45),
+        # The network sent it twice, and the second copy was refused.
+        ((kept("01D6"), Answer(409, "ContainerAlreadyExists"), kept(), BACK), 0),
+        ((kept("01D6"), Answer(409, "ContainerBeingDeleted"), kept("01D6")), 49),
+        ((kept("01D6"), Answer(503), kept(), BACK), 0),
+        ((kept("01D6"), Answer(503), kept("01D6"), Answer(201), BACK), 0),
+        # Another container has the name, or the version went elsewhere.
+        ((kept("01D6"), Answer(503), kept(), shown(ENDED)), 74),
+        ((kept("01D6"), Answer(503), kept(), Answer(404, "ContainerNotFound")), 74),
+        ((kept("01D6"), Answer(201), Answer(403, "AuthorizationPermissionMismatch")), 0),
+    ],
+)
+def test_an_undelete_of_a_container_is_settled_by_what_is_still_kept(
+    tmp_path: Path, script: tuple[Answer, ...], code: int
+) -> None:
+    assert Live(tmp_path).run((*UNDELETE, "--timeout", "5s"), *script)[0].code == code

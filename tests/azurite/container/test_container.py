@@ -33,6 +33,7 @@ def test_a_container_is_created_shown_listed_and_deleted(cli: CliWorld, name: st
         "address": f"container:{name}", "name": name, "etag": made.json["etag"],
         "last_modified": made.json["last_modified"], "public_access": "blob", "lease_status": "unlocked",
         "lease_state": "available", "lease_duration": None, "has_immutability_policy": False, "has_legal_hold": False,
+        "deleted": False, "deleted_version": None, "remaining_retention_days": None,
         "metadata": {"owner": "me"},
     }  # fmt: skip
     assert listed.json == [shown.json]

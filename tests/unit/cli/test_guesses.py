@@ -127,7 +127,8 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
             "azguard cache has: list, show, forget, clear, prune, export, import, path; see azguard cache --help",
         ),
         ("file undelete s/f", "files have no undelete; a share has snapshots: azguard share snapshot SHARE"),
-        ("container undelete site", "azguard does not do that yet; use az storage container restore"),
+        ("container restore -n site", "azguard container undelete site"),
+        ("share restore -n team", "azguard share undelete team"),
         ("blob dleete site/x", "did you mean: azguard blob delete site/x"),
         (
             "lock steal d",

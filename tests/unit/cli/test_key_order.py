@@ -34,7 +34,7 @@ def test_inherited_keys_stand_before_and_after_those_of_the_result() -> None:
         MessagePut: "address id pop_receipt time_next_visible guard attempts conflicts outcome "
         "etag last_modified insertion_time expiration_time",
         ShareShown: "address name snapshot etag last_modified quota access_tier protocols root_squash "
-        "lease_status lease_state lease_duration deleted metadata",
+        "lease_status lease_state lease_duration deleted deleted_version remaining_retention_days metadata",
         UpdateReportKept: "address etag last_modified version_id content_length guard attempts conflicts doubts "
         "outcome created op_id applied_at written_since created_keys merged_with snapshot",
     }

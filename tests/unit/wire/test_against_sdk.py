@@ -482,6 +482,12 @@ CASES: list[Case] = [
         lambda: container().create_container({"a": "b"}, "blob"),
     ),
     (
+        containers.CONTAINER_UNDELETE,
+        CONTAINER,
+        {"deleted_container_name": "site", "deleted_container_version": "01D6"},
+        lambda: sdk_clients.blob_service(ACCOUNT).undelete_container("site", "01D6"),
+    ),
+    (
         containers.CONTAINER_GET_PROPERTIES,
         CONTAINER,
         {"headers": {"x-ms-lease-id": "L"}},
@@ -651,6 +657,24 @@ CASES += [
         SHARE,
         add(_ID, LEASE_ID),
         lambda: client_of(SHARE).get_share_stats(**add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.SHARE_UNDELETE,
+        SHARE,
+        {"deleted_share_name": "docs", "deleted_share_version": "01D6"},
+        lambda: sdk_clients.share_service(ACCOUNT).undelete_share("docs", "01D6"),
+    ),
+    (
+        shares.SHARE_CREATE_PERMISSION,
+        SHARE,
+        {"body": json.dumps({"permission": "O:SY"}).encode()},
+        lambda: client_of(SHARE).create_permission_for_share("O:SY"),
+    ),
+    (
+        shares.SHARE_GET_PERMISSION,
+        SHARE,
+        {"permission_key": "1*1"},
+        lambda: client_of(SHARE).get_permission_for_share("1*1"),
     ),
     (
         shares.SHARE_SNAPSHOT,
