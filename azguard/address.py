@@ -5,11 +5,12 @@ so that the SAS never becomes part of an address, a cache key or a message.
 """
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from azguard import naming
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 
 
 class Kind(StrEnum):
@@ -60,7 +61,7 @@ _CUT_URL = r"(?i)https?:/?[^/]|[a-z0-9-]+\.(?:blob|table|queue|file|dfs)\."
 _SAS_BEGINS = r"(?i)\?(?:sv=\d{4}-\d\d-\d\d(?:&|$)|(?:[^/?]*&)?sig=.)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """The name of one resource: its kind, its parts, and a snapshot or version where it has one."""
 
@@ -113,7 +114,7 @@ class Address:
         return self.parts[1] if len(self.parts) > 1 else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Location:
     """An address, and where a URL said it lives."""
 

@@ -6,7 +6,7 @@ What it keeps of a version beside its columns stands behind the command that rea
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
@@ -15,6 +15,7 @@ from azguard import address as addresses
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.versions import BLOCK_BLOB
 from azguard.requests.lineage import Lineage
@@ -50,7 +51,7 @@ class Key(NamedTuple):
         return cls(target.endpoint, str(target.address))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """The version that was last delivered to the user, or written by us."""
 
@@ -82,7 +83,7 @@ class Entry:
         return (self.etag, self.content_hash, find_command(self.command)) == wanted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeldLease:
     """A lease this scope asked for and has not released."""
 

@@ -15,8 +15,7 @@ from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.versions import Remembered
 from azguard.times import parse_http_date
-from azguard.wire.catalogue import list_contradictions, why_no_race, why_not, why_not_overwriting
-from azguard.wire.rows import Condition, Guard, Lease, Operation, Write
+from azguard.wire.rows import Condition, Guard, Lease, Operation, Write, list_contradictions
 
 
 @frozen
@@ -105,6 +104,8 @@ def refuse_ignored(operation: Operation, asked: RequestedConditions, others: Col
 
 
 def _explain_ignored(operation: Operation, name: str) -> UsageError:
+    from azguard.wire.catalogue import why_no_race, why_not, why_not_overwriting  # which knows all operations
+
     match name:
         case "last_writer_wins":
             return _without_effect(name, "changes nothing here", why_not_overwriting(operation))
@@ -130,6 +131,8 @@ def _explain_etag(operation: Operation) -> UsageError:
             reason="etag_on_conditional_read" if Condition.IF_MATCH in operation.honours else "etag_on_read",
             values={"operation": operation.title},
         )
+    from azguard.wire.catalogue import why_not
+
     ignored = _without_effect("etag", "cannot be kept here", why_not(operation, Condition.IF_MATCH))
     return ignored.but(reason="etag_not_kept_on_change") if operation.write is Write.CHANGES else ignored
 

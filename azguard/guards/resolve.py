@@ -5,10 +5,11 @@ that it does not evaluate together are refused, and a write with none of them is
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, UsageError
+from azguard.frozen import frozen
 from azguard.guards import requested, versions
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered
@@ -23,7 +24,7 @@ _OF_SOURCE = frozenset(condition.header for condition in Condition if condition.
 _OF_EXISTING = frozenset(each.header for each in (Condition.IF_MATCH, Condition.IF_UNMODIFIED_SINCE, Condition.IF_TAGS))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conditions:
     """What a request carries, and what guards it."""
 

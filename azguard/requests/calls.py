@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
@@ -28,10 +28,10 @@ from azguard.wire import client
 from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits
 from azguard.wire.failures import NoAnswer, NotConnected, Unreadable
-from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST
-from azguard.wire.operations.shares import SHARE_GET_STATS
 from azguard.wire.rows import Operation
-from azguard.wire.xml import Page, parse_page
+
+if TYPE_CHECKING:
+    from azguard.wire.xml import Page
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Hashable)
@@ -175,10 +175,11 @@ def follow(
 
 def walk_pages(
     operation: Operation, target: Target, deadline: Deadline, wrapper: str, *tags: str, **asked: Any
-) -> Iterator[Page]:
+) -> "Iterator[Page]":
     """Yield the pages of a listing in XML, in constant memory, as ``follow`` does; see ``xml.parse_page``."""
+    from azguard.wire.xml import parse_page
 
-    def ask(marker: str | None, timeouts: Limits) -> tuple[Page, str | None]:
+    def ask(marker: str | None, timeouts: Limits) -> "tuple[Page, str | None]":
         page = parse_page(send(operation, target, timeouts, **asked, marker=marker), wrapper, *tags)
         return page, page.marker
 
@@ -235,14 +236,16 @@ def ask_service_time(account: Account, kind: Kind, deadline: Deadline) -> dateti
     Raises:
         Unavailable: the service does not answer.
     """
+    from azguard.wire.operations import blobs, shares
+
     # A name that nothing has.
     name = uuid.uuid4().hex
     answers = Answers()
     given: dict[str, Any] = {"hear": answers.hear}
     if kind.service == "file":
-        nothing, operation = Target(account, Address(Kind.SHARE, (name,))), SHARE_GET_STATS
+        nothing, operation = Target(account, Address(Kind.SHARE, (name,))), shares.SHARE_GET_STATS
     else:
-        nothing, operation = Target(account, Address(Kind.BLOB, (name, name))), BLOB_GET_BLOCK_LIST
+        nothing, operation = Target(account, Address(Kind.BLOB, (name, name))), blobs.BLOB_GET_BLOCK_LIST
         given["blocklisttype"] = "committed"
     try:
         read(lambda timeouts: send(operation, nothing, timeouts, **given), nothing, deadline)

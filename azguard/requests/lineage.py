@@ -21,11 +21,12 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, NamedTuple, Self
 
 from azguard.errors import ConfigError
+from azguard.frozen import frozen
 from azguard.requests.commits import Verdict
 
 #: How many keys are remembered in metadata, at 19 characters each, where the other metadata leave that room.
@@ -71,7 +72,7 @@ class AppliedKey(NamedTuple):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppliedKeys:
     """Keys, newest first. They stay packed, because most readers only carry them on."""
 
@@ -130,7 +131,7 @@ def _unpack(packed: bytes) -> AppliedKey:
     return AppliedKey(packed[_OP_BYTES : _OP_BYTES + CHANGE_BYTES], _FIRST + timedelta(minutes=minutes))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lineage:
     """The last writes of a resource."""
 

@@ -14,7 +14,6 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import MetadataShown
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.catalogue import ALL
 from azguard.wire.failures import Response
 from azguard.wire.operations.queues import QUEUE_GET_METADATA
 
@@ -30,6 +29,8 @@ def fetch(
     Source: the pages Get Container Properties, Get Blob Properties, Get Share Properties, Get Directory Properties, Get
         File Properties and Get Queue Metadata of https://learn.microsoft.com/rest/api/storageservices/
     """
+    from azguard.wire.catalogue import ALL  # which a write of content does not need
+
     operation = QUEUE_GET_METADATA if target.kind is Kind.QUEUE else ALL[f"{target.kind.noun}.get_properties"]
     headers = conditions.request_headers
     return read(lambda timeouts: call(operation, target, timeouts, headers=headers, hear=hear), target, deadline)

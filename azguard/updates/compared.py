@@ -6,7 +6,7 @@ more. A service adds how its metadata are read and sent.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import ClassVar
@@ -87,7 +87,7 @@ class SingleWrite:
         return committed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnboundLineage(Lineage):
     """The lineage of writes that depend on no version: a write over a version that was replaced can still come."""
 

@@ -7,6 +7,7 @@ A row reads: what it does, its name in the evidence, its page in the REST refere
 what a lease means to it, and what keeps ``--etag``.
 """
 
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -231,6 +232,51 @@ SOURCE = SOURCE_FULL - {Condition.SOURCE_IF_TAGS}
 POSITION = frozenset({Condition.APPEND_POSITION})
 APPEND = POSITION | {Condition.MAX_SIZE}
 SEQUENCE = frozenset(each for each in Condition if each.startswith("if-sequence-number-"))
+
+
+class Contradiction(NamedTuple):
+    """Arguments of one operation that do not go together."""
+
+    arguments: tuple[str, ...]
+    #: What goes with none of the arguments; empty where no two of the arguments go together.
+    others: tuple[str, ...]
+    #: The reason, in a sentence without its full stop.
+    why: str
+
+    def find(self, given: Collection[str]) -> tuple[str, str] | None:
+        """Return two of the arguments that were given and do not go together; None if they all do."""
+        one = [name for name in self.arguments if name in given]
+        other = [name for name in self.others if name in given] if self.others else one[1:]
+        return (one[0], other[0]) if one and other else None
+
+
+def list_contradictions(operation: Operation) -> tuple[Contradiction, ...]:
+    """Return which arguments of conditions and guards must not stand together on an operation.
+
+    Of two standard conditions the service refuses both (400 MultipleConditionHeadersNotSupported) or evaluates
+    one. What it makes of a tags condition beside another is unknown on writes, and the emulator then ignores
+    the tags. Conditions on a source follow the same rule among themselves. Append position, size and sequence
+    number are evaluated beside the others.
+
+    https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations
+    """
+    return tuple(each for each in _contradict(operation) if each.others or len(each.arguments) > 1)
+
+
+def _contradict(operation: Operation) -> Iterator[Contradiction]:
+    own = [condition.argument for condition in Condition if not condition.of_source]
+    for one, others, why in (
+        ("last_writer_wins", [*own, "etag", "allow_race"], "one asks for a guard, the other for none"),
+        ("fence", [*own, "etag", "last_writer_wins"], "beside another condition the fence could be ignored"),
+        ("etag", own, "each of the two is a guard of its own"),
+    ):
+        if one in operation.asks:
+            yield Contradiction((one,), tuple(name for name in others if name in operation.asks), why)
+    if not operation.combines:
+        for family in (FULL, SOURCE_FULL):
+            arguments = tuple(each.argument for each in Condition if each in family & operation.honours)
+            yield Contradiction(arguments, (), "the service rejects the pair, or evaluates only one of them")
+
 
 reads = partial(Operation, Write.NO)
 free = partial(Operation, Write.FREE)

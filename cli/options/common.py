@@ -348,7 +348,7 @@ def list_condition_rules(spec: CommandSpec, *, skips_existing: bool) -> "Iterato
     """Yield which condition options of a command go together; ``skips_existing`` says whether it has --if-exists."""
     if spec.operation is None:
         return
-    from azguard.wire.catalogue import list_contradictions  # which help and versions do not need
+    from azguard.wire.rows import list_contradictions  # which help and versions do not need
 
     for each in list_contradictions(spec.operation):
         names = _join(each.arguments)

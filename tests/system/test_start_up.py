@@ -53,6 +53,8 @@ _NOT_FOR_A_PUT = (
     "azguard.blobs.listing",
     "azguard.resources.lifecycles",
     "azguard.trees",
+    "azguard.wire.catalogue",
+    *(("platformdirs",) if sys.platform == "linux" else ()),
 )
 # What a read that asks for no condition leaves closed.
 _CACHE = ("azguard.cache.copies", "azguard.cache.database", "azguard.cache.etag_cache", "azguard.cache.records")

@@ -5,10 +5,12 @@ import pwd
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from azguard.errors import ConfigError
 from azguard.folders import Folders, check_own, make_folder, make_private, open_private
+from tests.support.cases import cases
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes are of POSIX")
 needs_root = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give files away")
@@ -85,3 +87,13 @@ def test_root_makes_nothing_in_the_folder_of_the_user_who_typed_sudo(tmp_path: P
     make_folder(tmp_path / "a/b", {})
     make_folder(tmp_path / "a/b/c", {"SUDO_UID": str(_NOBODY)})
     assert (tmp_path / "a/b/c").is_dir()
+
+
+@cases("given", ({}, {"XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/d"}, {"XDG_CACHE_HOME": "c"}))
+def test_the_usual_folders_are_those_of_the_platform(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    usual = platformdirs.PlatformDirs("azguard", appauthor=False)
+    assert Folders.of({}) == Folders(usual.user_cache_path, usual.user_config_path)

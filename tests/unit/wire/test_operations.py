@@ -3,7 +3,7 @@
 from collections.abc import Set as AbstractSet
 from itertools import combinations
 
-from azguard.wire.catalogue import ALL, list_contradictions, why_not
+from azguard.wire.catalogue import ALL, why_not
 from azguard.wire.operations import blobs, containers, queues, shares, tables
 from azguard.wire.operations.blobs import (
     BLOB_APPEND_BLOCK,
@@ -13,7 +13,7 @@ from azguard.wire.operations.blobs import (
     BLOB_PUT_BLOCK_BLOB,
     BLOB_PUT_PAGE,
 )
-from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Write
+from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Write, list_contradictions
 from tests.support.cases import cases
 from tests.support.evidence import EVERY, EVIDENCE, EXPECTED, HEADERS, LEFT_OUT, ROWS, Expected, failures
 
