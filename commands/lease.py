@@ -23,11 +23,10 @@ from azguard.leases import own as held_leases
 from azguard.leases import owner_records, shown
 from azguard.leases import state as lease_state
 from azguard.leases.actions import LeaseDone
-from azguard.leases.kinds import DEFAULT_SECONDS, Action, kind_of
 from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
 from azguard.leases.owners import Owner
 from azguard.leases.recorded import LeaseRequest, RecordedLease
-from azguard.leases.state import LOCKED, STATES
+from azguard.leases.state import DEFAULT_SECONDS, LOCKED, STATES, Action, kind_of
 from azguard.wire.operations.blobs import (
     BLOB_GET_PROPERTIES,
     BLOB_LEASE_ACQUIRE,

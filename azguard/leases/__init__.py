@@ -1,8 +1,7 @@
 """Leases on every kind of resource that has them.
 
 ``actions``         acquire, renew, change, release, break; and their outcome after a lost answer
-``kinds``           the kinds of resources that have leases: one row for each
-``state``           the state of a lease, its age, and other programs' marks of a holder
+``state``           the kinds of resources that have leases; the state of a lease, and other programs' marks of a holder
 ``shown``           a lease, its holder and its age, as commands show it; and the wait until one is free
 ``conventions``     how other programs say who holds what: a function for each; what lists show of it
 ``holdings``        who holds what in an account, and what changes

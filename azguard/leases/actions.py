@@ -22,8 +22,7 @@ from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnkno
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
-from azguard.leases.kinds import Action, kind_of, operation_of
-from azguard.leases.state import LeaseState, look
+from azguard.leases.state import Action, LeaseState, kind_of, look, operation_of
 from azguard.requests import trace
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.commits import Verdict

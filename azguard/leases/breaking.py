@@ -7,13 +7,11 @@ from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions
-from azguard.leases import state as lease_age
 from azguard.leases.actions import LeaseDone
 from azguard.leases.ci_runs import RunCheck
-from azguard.leases.kinds import Action, operation_of
 from azguard.leases.owners import Owner
-from azguard.leases.shown import BrokenLease, describe, summarize_broken
-from azguard.leases.state import LeaseState, look
+from azguard.leases.shown import BrokenLease, ask_time, describe, measure, summarize_broken
+from azguard.leases.state import Action, LeaseState, look, operation_of
 from azguard.requests.deadline import Deadline
 from azguard.times import http_date, span
 from azguard.wire.rows import Condition
@@ -63,7 +61,7 @@ class Safeguards:
             self.run_check.check(holder if isinstance(holder, Owner) else None, str(target.address))
 
     def _check_age(self, state: LeaseState, target: Target, least: float) -> None:
-        age = lease_age.measure(state)
+        age = measure(state)
         if age.at_least is not None and age.at_least >= least:
             return
         if age.doubt is None and age.seconds is not None:
@@ -146,7 +144,7 @@ def look_before_breaking(request: BreakRequest, deadline: Deadline, show: Callab
     """
     state = _look_at_breakable(request.target, deadline)
     if request.safeguards.older_than is not None and state.holder is not None:
-        state = lease_age.ask_time(state, request.target, deadline)
+        state = ask_time(state, request.target, deadline)
     show(f"{request.target} is {describe(state)}")
     _check_disk(request, state)
     request.safeguards.check(state, request.target)

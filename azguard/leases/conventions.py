@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.columns import Column
 from azguard.frozen import frozen
-from azguard.leases import owners
-from azguard.leases import state as lease_age
-from azguard.leases.kinds import LONGEST
+from azguard.leases import owners, shown
 from azguard.leases.owners import FENCE, INFINITE, SERVICE_CLOCK, Owner, TerraformLock
-from azguard.leases.state import VM_DISK, WEBJOBS, LeaseAge, LeaseState, OtherHolder
+from azguard.leases.shown import LeaseAge
+from azguard.leases.state import LONGEST, VM_DISK, WEBJOBS, LeaseState, OtherHolder
 from azguard.times import find_moment, iso
 
 #: The end of a lease without a term.
@@ -172,7 +171,7 @@ def _find_azguard(state: LeaseState, _read: Read) -> Claim | None:
     return Claim(
         "azguard",
         owner.name,
-        lease_age.measure(state),
+        shown.measure(state),
         since=owner.since,
         reason=owner.reason or owner.command,
         run=owner.run,
@@ -190,7 +189,7 @@ def _find_terraform(state: LeaseState, _read: Read) -> Claim | None:
     if not isinstance(lock, TerraformLock):
         return None
     reason = " ".join(filter(None, (lock.operation, lock.info)))
-    return Claim("terraform", lock.who, lease_age.measure(state), since=lock.since, reason=reason)
+    return Claim("terraform", lock.who, shown.measure(state), since=lock.since, reason=reason)
 
 
 def _find_webjobs(state: LeaseState, _read: Read) -> Claim | None:
@@ -204,7 +203,7 @@ def _find_webjobs(state: LeaseState, _read: Read) -> Claim | None:
     is_here = container == "azure-webjobs-hosts" and name.startswith("locks/")
     if not isinstance(holder, OtherHolder) and not is_here:
         return None
-    age = lease_age.measure_since_written(state)
+    age = shown.measure_since_written(state)
     return Claim(WEBJOBS, holder.name if holder else None, age, iso(state.last_modified), name)
 
 
@@ -217,7 +216,7 @@ def _find_pulumi(state: LeaseState, read: Read) -> Claim | None:
     if found is None:
         return None
     content = owners.parse_object(read().decode(errors="replace"))
-    age = lease_age.measure_since_written(state)
+    age = shown.measure_since_written(state)
     reason = f"stack {owners.escape(found['stack'])}"
     return Claim("pulumi", _join_name(content), age, iso(state.last_modified), reason, is_leaseless=True)
 
@@ -233,7 +232,7 @@ def _find_event_hubs(state: LeaseState, _read: Read) -> Claim | None:
     if found is None or not owner:
         return None
     reason = owners.escape(f"partition {found['partition']} of {found['hub']}, group {found['group']}")
-    age = lease_age.measure_since_written(state)
+    age = shown.measure_since_written(state)
     return Claim("event-hubs", owners.escape(owner), age, reason=reason, is_leaseless=True)
 
 
@@ -247,7 +246,7 @@ def _find_restic(state: LeaseState, _read: Read) -> Claim | None:
     if found is None:
         return None
     repository = owners.escape(found["repository"] or container)
-    age = lease_age.measure_since_written(state)
+    age = shown.measure_since_written(state)
     return Claim("restic", None, age, iso(state.last_modified), f"repository {repository}", is_leaseless=True)
 
 

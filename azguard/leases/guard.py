@@ -16,9 +16,9 @@ from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, state
-from azguard.leases.kinds import SHORTEST, kind_of
 from azguard.leases.owner_records import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
+from azguard.leases.state import SHORTEST, kind_of
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 

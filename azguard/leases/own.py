@@ -30,11 +30,10 @@ from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, Locked, LockLost, NotFound, OutcomeUnknown, Unavailable
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.leases import state
+from azguard.leases import shown, state
 from azguard.leases.actions import GONE, LeaseDone
-from azguard.leases.kinds import Action
 from azguard.leases.recorded import LeaseRecords, RecordedLease
-from azguard.leases.state import LeaseState
+from azguard.leases.state import Action, LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 
@@ -306,7 +305,7 @@ class _Release:
             return False
         over = self.now() - datetime.fromisoformat(known.time) - timedelta(seconds=known.duration)
         try:
-            told = state.ask_time(before, self.lease.target, _bound(self.lease.deadline)).answered_at
+            told = shown.ask_time(before, self.lease.target, _bound(self.lease.deadline)).answered_at
         except AzguardError:
             return False
         return told is not None and over > _SLACK and before.last_modified > told - over + _SLACK

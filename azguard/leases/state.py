@@ -1,10 +1,4 @@
-"""What is leased, since when, and by which other program: the state of one lease, and of those on a container's blobs.
-
-The service does not say when a lease was taken; a record in the metadata does. A record of azguard's has the service's
-time. Terraform's, and those of earlier versions of azguard, have the time of the holder's machine, which may be wrong.
-Such a record proves one thing: it was there when the resource was last written, which is by the service's clock.
-
-Not guaranteed: a record of an earlier holder that is taken for one of the present lease tells that holder's age.
+"""What can be leased, and what is: the kinds of resources, the state of one lease, and of those on a container's blobs.
 
 WebJobs and Functions: Azure/azure-webjobs-sdk, BlobLeaseDistributedLockManager.cs (``FunctionInstance``). Disks of
 virtual machines (``MicrosoftAzureCompute_VMName``, ``_DiskName``, ``_DiskType``, ``_ResourceGroupName``):
@@ -16,35 +10,40 @@ Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lea
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
 from functools import cached_property
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.errors import AzguardError, Changed, E, NotFound
+from azguard.errors import AzguardError, Changed, E, NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases import owners
-from azguard.leases.kinds import kind_of
 from azguard.leases.owners import (
     HOLDER_CLOCK,
     INFINITE,
-    SERVICE_CLOCK,
     Owner,
     PresentLease,
     TerraformLock,
     escape,
     find_value,
 )
-from azguard.requests import calls
 from azguard.requests.calls import read, walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
-from azguard.times import find_moment
 from azguard.wire.call import call
+from azguard.wire.catalogue import ALL
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
+from azguard.wire.rows import Operation
 from azguard.wire.xml import Listed
 
+# The terms that the service accepts for a finite lease, in seconds.
+SHORTEST = 15
+LONGEST = 60
+# A holder that dies blocks others no longer than this.
+DEFAULT_SECONDS = 60
+LONGEST_BREAK = 60  # seconds
 WEBJOBS = "webjobs"
 VM_DISK = "vm-disk"
 _FUNCTION_INSTANCE = "functioninstance"
@@ -62,13 +61,83 @@ IN_THE_WAY = (
 )
 # Bounded: this read only explains a refusal that is known already.
 _EXPLAIN_SECONDS = 2.0
-# Times are in whole seconds, and the clocks of the service's machines are not the same to the second.
-_SLACK_SECONDS = 5.0
 STATES = ("available", "leased", "breaking", "broken", "expired")
 LOCKED = frozenset({"leased", "breaking"})
 # The service has no filter by lease, so that every blob is read. A page of the largest size takes five times the memory
 # and is hardly faster.
 _PAGE = 1000
+
+
+class Action(StrEnum):
+    """What can be done to a lease."""
+
+    ACQUIRE = "acquire"
+    RENEW = "renew"
+    CHANGE = "change"
+    RELEASE = "release"
+    BREAK = "break"
+
+
+@frozen
+class LeaseKind:
+    """How one kind of resource is leased: its operations."""
+
+    #: The operations of the actions that this kind has.
+    actions: Mapping[Action, Operation]
+    #: The operation that reads the state of the lease.
+    read: Operation
+    #: Whether a lease can have a term at all.
+    finite: bool = True
+
+
+def _build_kind(noun: str, *, is_finite: bool = True) -> LeaseKind:
+    rows = {action: ALL.get(f"{noun}.lease_{action}") for action in Action}
+    found = {action: row for action, row in rows.items() if row is not None}
+    return LeaseKind(found, ALL[f"{noun}.get_properties"], finite=is_finite)
+
+
+# One row for each kind of resource; all else is the same for every kind.
+KINDS = {
+    Kind.BLOB: _build_kind("blob"),
+    Kind.CONTAINER: _build_kind("container"),
+    Kind.SHARE: _build_kind("share"),
+    # The lease of a file has no term, so that it cannot be renewed.
+    Kind.FILE: _build_kind("file", is_finite=False),
+}
+
+
+def operation_of(target: Target, action: Action | None = None) -> Operation:
+    """Return the row of the operations table; without an action, the row that reads the lease.
+
+    Raises:
+        UsageError: this kind of resource has no leases, or no such action.
+    """
+    kind = kind_of(target)
+    if action is None:
+        return kind.read
+    if action not in kind.actions:
+        raise UsageError(
+            f"the lease of a {target.kind} cannot be {action}ed: it has no term",
+            address=str(target.address),
+            reason="lease_lasts_until_released",
+        )
+    return kind.actions[action]
+
+
+def kind_of(target: Target) -> LeaseKind:
+    """Return how this kind of resource is leased.
+
+    Raises:
+        UsageError: it has no leases, or none that azguard knows.
+    """
+    kind = KINDS.get(target.kind)
+    if kind is None:
+        raise UsageError(
+            f"{target.kind.one} cannot be leased with azguard",
+            address=str(target.address),
+            reason="kind_without_lease",
+        )
+    return kind
 
 
 @frozen
@@ -262,73 +331,6 @@ def _with_both_versions(error: Changed, target: Target, conditions: Conditions, 
         lease_state=current.state,
         detail=(*error.detail, written),
     )
-
-
-@frozen
-class LeaseAge:
-    """How long ago a lease was taken, in seconds."""
-
-    #: The age by the record's time and the service's clock; None if the record's time cannot be right.
-    seconds: float | None
-    #: The lease was certainly taken at least so long ago; None if nothing is certain.
-    at_least: float | None
-    #: Why ``seconds`` is missing or not certain, in words; None if it is certain.
-    doubt: str | None
-    #: By whose clock the lease was taken; None if ``seconds`` is.
-    clock: str | None = None
-
-    @property
-    def whole(self) -> int | None:
-        return None if self.seconds is None else round(self.seconds)
-
-
-_UNKNOWN_TIME = LeaseAge(None, None, "the service tells no time that can be trusted")
-
-
-def ask_time(state: LeaseState, target: Target, deadline: Deadline) -> LeaseState:
-    """Return the state of a lease with the service's own time instead of the Date of its answer.
-
-    The Date may be that of a gateway: no lease is taken from its holder because of it.
-    """
-    return replace(state, answered_at=calls.ask_service_time(target.account, target.kind, deadline))
-
-
-def measure(state: LeaseState) -> LeaseAge:
-    """Return how long ago the lease was taken, from what one answer of the service says."""
-    holder = state.holder
-    now = state.answered_at
-    if holder is None:
-        return LeaseAge(None, None, "there is no record of who holds it")
-    if now is None:
-        return _UNKNOWN_TIME
-    unwritten = max(0.0, (now - state.last_modified).total_seconds())
-    claimed = _seconds_since(holder, now)
-    if claimed is None:
-        return LeaseAge(None, unwritten, "its record has no time that can be read")
-    if claimed < -_SLACK_SECONDS:
-        return LeaseAge(None, unwritten, f"its record says {holder.since}, which is still to come: that clock is wrong")
-    if holder.clock == SERVICE_CLOCK:
-        return LeaseAge(max(0.0, claimed), max(0.0, claimed), None, SERVICE_CLOCK)
-    if claimed < unwritten - _SLACK_SECONDS:
-        return LeaseAge(
-            None, unwritten, f"its record says {holder.since}, and is older than that: the holder's clock is wrong"
-        )
-    return LeaseAge(
-        max(0.0, claimed), unwritten, f"its record says {holder.since}, by the holder's own clock", HOLDER_CLOCK
-    )
-
-
-def measure_since_written(state: LeaseState) -> LeaseAge:
-    """Return how long ago the resource was written last, for a holder whose own write is the last."""
-    if state.answered_at is None:
-        return _UNKNOWN_TIME
-    seconds = max(0.0, (state.answered_at - state.last_modified).total_seconds())
-    return LeaseAge(seconds, seconds, None, SERVICE_CLOCK)
-
-
-def _seconds_since(holder: Holder, now: datetime) -> float | None:
-    then = find_moment(holder.since)
-    return None if then is None else (now - then).total_seconds()
 
 
 def list_states(target: Target, deadline: Deadline, prefix: str | None, page: int = _PAGE) -> Iterator[LeaseState]:

@@ -24,10 +24,9 @@ from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners
-from azguard.leases.kinds import SHORTEST, Action
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, OWNER, READER, SHARED, SLOTS
-from azguard.leases.state import LeaseState
+from azguard.leases.state import SHORTEST, Action, LeaseState
 from azguard.locks import environment, lock_blobs, queue
 from azguard.locks.environment import OuterLock
 from azguard.locks.held_lock import HeldLock

@@ -30,10 +30,10 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
-from azguard.leases.kinds import LONGEST
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.leases.recorded import LeaseRecords
+from azguard.leases.state import LONGEST
 from azguard.locks import background_holder, environment, held_lock, job_locks, lock_blobs, log, queue, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.background_holder import HoldPlan

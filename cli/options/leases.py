@@ -16,7 +16,7 @@ from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.leases.kinds import LONGEST, LONGEST_BREAK, SHORTEST, Action, operation_of
+from azguard.leases.state import LONGEST, LONGEST_BREAK, SHORTEST, Action, operation_of
 from azguard.requests.deadline import Deadline
 from azguard.times import iso, span
 

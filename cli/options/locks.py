@@ -15,9 +15,9 @@ from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import checked, excludes, only_for
 from azguard.errors import GaveUp, LockLost, UsageError
 from azguard.frozen import frozen
-from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
+from azguard.leases.state import DEFAULT_SECONDS
 from azguard.requests.deadline import Deadline
 from azguard.wire import listeners
 

@@ -17,7 +17,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs
 from azguard.frozen import frozen
-from azguard.leases.kinds import DEFAULT_SECONDS
+from azguard.leases.state import DEFAULT_SECONDS
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
 from azguard.tables import edm, entities, entity_json, writes

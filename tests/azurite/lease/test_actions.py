@@ -23,8 +23,7 @@ from azguard.emulators.azurite_process import Azurite
 from azguard.errors import AzguardError, Changed, Locked, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions as lease_actions
-from azguard.leases.kinds import Action, operation_of
-from azguard.leases.state import look
+from azguard.leases.state import Action, look, operation_of
 from azguard.requests.deadline import Deadline
 from tests.support import evidence, sdk_clients
 from tests.support.cases import cases

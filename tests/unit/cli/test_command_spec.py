@@ -3,7 +3,7 @@
 import re
 from fnmatch import fnmatch
 
-from azguard.leases.kinds import KINDS
+from azguard.leases.state import KINDS
 from azguard.wire import catalogue
 from azguard.wire.catalogue import ALL
 from tests.support.command_tree import COMMANDS

@@ -7,11 +7,12 @@ import pytest
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.errors import Changed
-from azguard.leases import state as lease_age
+from azguard.leases import shown
 from azguard.leases import state as lease_state
 from azguard.leases.breaking import Safeguards
 from azguard.leases.owners import HOLDER_CLOCK, OWNER, SERVICE_CLOCK, Owner
-from azguard.leases.state import LeaseAge, LeaseState
+from azguard.leases.shown import LeaseAge
+from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
 from tests.support.lease_script import now_is, scripted
@@ -59,7 +60,7 @@ def hours_ago(hours: float) -> str:
 def test_an_age_is_what_the_service_can_vouch_for(
     state: LeaseState, seconds: float | None, at_least: float | None, clock: str | None
 ) -> None:
-    age = lease_age.measure(state)
+    age = shown.measure(state)
     assert age == LeaseAge(seconds, at_least, age.doubt, clock)
     assert (age.doubt is None) == (clock == "service")
 
@@ -98,4 +99,4 @@ def test_the_time_is_that_of_the_very_answer(kind: Kind, date: str | None) -> No
     told = {**headers, f"x-ms-meta-{OWNER}": record.as_metadata(), **({"Date": date} if date else {})}
     target, _ = scripted(kind, (status, code, told))
     state = lease_state.look(target, Deadline(0))
-    assert (state.answered_at, lease_age.measure(state).seconds) == ((NOW, 3 * HOUR) if date else (None, None))
+    assert (state.answered_at, shown.measure(state).seconds) == ((NOW, 3 * HOUR) if date else (None, None))

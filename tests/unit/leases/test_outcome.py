@@ -12,7 +12,7 @@ from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.actions import LeaseDone
-from azguard.leases.kinds import Action
+from azguard.leases.state import Action
 from azguard.requests.deadline import Deadline
 from azguard.wire.failures import Broken, BrokenAnswer, Refusal
 from tests.support.fake_resource import TARGET, Clock
