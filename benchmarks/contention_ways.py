@@ -28,7 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates import update
 from azguard.updates.local_runs import LocalQueue
-from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.resource import UpdateHooks, UpdatePlan
 from azguard.wire.client import CONNECT_SECONDS, Limits, NetworkClient
 from azguard.wire.connections import Reply
 

@@ -25,9 +25,9 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.resources import properties
 from azguard.updates import recording
-from azguard.updates.plan import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
 from azguard.updates.resource import (
+    RAW_OP,
     Commit,
     CommittedVersion,
     CurrentVersion,

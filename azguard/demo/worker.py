@@ -24,7 +24,7 @@ from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.address import Address, Kind
 from azguard.frozen import frozen
-from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.resource import UpdateHooks, UpdatePlan
 from azguard.wire import sdk
 
 CONTAINER = "demo"

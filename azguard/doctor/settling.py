@@ -33,8 +33,7 @@ from azguard.tables.transactions import Item
 from azguard.tables.updates import LedgeredEntity, VersionedEntity
 from azguard.tables.writes import EntityWrite, Verb
 from azguard.updates import update
-from azguard.updates.plan import UpdatePlan
-from azguard.updates.resource import UpdatableResource
+from azguard.updates.resource import UpdatableResource, UpdatePlan
 from azguard.wire.call import locate
 from azguard.wire.catalogue import ALL
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_DELETE, BLOB_PUT_BLOCK_BLOB

@@ -26,7 +26,7 @@ from azguard.tables.updates import LedgeredEntity, VersionedEntity, is_row
 from azguard.times import say_count
 from azguard.updates import update as updates
 from azguard.updates.local_runs import WriteJournal
-from azguard.updates.plan import UpdateHooks, UpdatePlan, choose_op
+from azguard.updates.resource import UpdateHooks, UpdatePlan, choose_op
 from azguard.updates.update import Preview
 
 UPDATED = "updated"

@@ -16,14 +16,15 @@ from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline
 from azguard.requests.lineage import bare, verdict_from_lineage
 from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
 from azguard.updates.leases import UpdateLease
-from azguard.updates.plan import RAW_OP, UpdateResult
 from azguard.updates.resource import (
+    RAW_OP,
     Applied,
     Change,
     CommittedVersion,
     CurrentVersion,
     KeptVersion,
     UpdatableResource,
+    UpdateResult,
     check_change,
     find_applied,
 )

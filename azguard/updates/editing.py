@@ -22,9 +22,8 @@ from azguard.processes import locked_file
 from azguard.processes.file_command import ScratchFile
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
-from azguard.updates.plan import UpdateResult
 from azguard.updates.recording import LocalRecords, MergedVersion, UpdateReport, UpdateRequest, update_and_record
-from azguard.updates.resource import CommittedVersion, CurrentVersion, find_applied
+from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdateResult, find_applied
 from azguard.updates.run import check_fence, require_existing
 
 # As large as the content of an update may be.

@@ -24,8 +24,15 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.updates import update as updates
 from azguard.updates.local_runs import LocalQueue, WriteJournal
-from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdatableResource
+from azguard.updates.resource import (
+    RAW_OP,
+    CommittedVersion,
+    CurrentVersion,
+    UpdatableResource,
+    UpdateHooks,
+    UpdatePlan,
+    UpdateResult,
+)
 
 # A file's name may have 255 bytes; what follows the address's last characters takes few of them.
 _ADDRESS_CHARACTERS = 80

@@ -10,13 +10,16 @@ from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
 from azguard.times import say_count
 from azguard.updates.local_runs import WriteJournal
-from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import (
+    RAW_OP,
     Applied,
     Commit,
     CommittedVersion,
     CurrentVersion,
     UpdatableResource,
+    UpdateHooks,
+    UpdatePlan,
+    UpdateResult,
     count_remembered,
 )
 

@@ -16,12 +16,14 @@ from azguard.requests.service_errors import is_conflict, is_lease_problem, is_pe
 from azguard.times import say_count
 from azguard.updates.doubt import PERHAPS_OURS, prove_by_lease, settle, supersede
 from azguard.updates.leases import GUARD_ANSWER_SECONDS, OthersLease, UpdateLease
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import (
     Applied,
     CommittedVersion,
     CurrentVersion,
     UpdatableResource,
+    UpdateHooks,
+    UpdatePlan,
+    UpdateResult,
     check_change,
     find_applied,
 )

@@ -12,7 +12,7 @@ from azguard.cli.rules.engine import Rule, any_of, checked, excludes, needs, onl
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.requests import pool
-from azguard.updates.plan import RAW_OP
+from azguard.updates.resource import RAW_OP
 
 #: An edit as typed: the option, and its text.
 TypedEdit = tuple[str, str]

@@ -17,9 +17,8 @@ from azguard.commands.safe_update.options import TypedEdit, UpdateOptions, Write
 from azguard.documents import formats
 from azguard.frozen import frozen
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
 from azguard.updates.recording import LocalRecords, UpdateRequest
-from azguard.updates.resource import UpdatableResource
+from azguard.updates.resource import RAW_OP, UpdatableResource, UpdatePlan, choose_op
 from azguard.wire import listeners
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.tables.updates import LedgeredEntity, VersionedEntity
-from azguard.updates.plan import UpdateHooks, UpdatePlan
-from azguard.updates.resource import Change
+from azguard.updates.resource import Change, UpdateHooks, UpdatePlan
 from azguard.updates.update import update
 from tests.explorer import service
 from tests.explorer.blob_service import Blob

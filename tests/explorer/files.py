@@ -22,7 +22,7 @@ from azguard.processes.locked_file import ProcessNote, ProcessNotes
 from azguard.requests.lineage import new_op
 from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders
-from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.resource import UpdateHooks, UpdatePlan
 from azguard.updates.update import update
 from tests.explorer import service
 from tests.explorer.blob_service import Blob

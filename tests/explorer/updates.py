@@ -14,8 +14,7 @@ from azguard.blobs.updates import BlobContent
 from azguard.requests.lineage import Lineage, new_op
 from azguard.updates.doubt import find_status
 from azguard.updates.local_runs import WriteJournal
-from azguard.updates.plan import UpdateHooks, UpdatePlan
-from azguard.updates.resource import Change
+from azguard.updates.resource import Change, UpdateHooks, UpdatePlan
 from azguard.updates.update import update
 from tests.explorer import faults, foreign, service
 from tests.explorer.blob_service import Blob, BlobService

@@ -11,7 +11,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
-from azguard.updates.plan import UpdatePlan
+from azguard.updates.resource import UpdatePlan
 from tests.faults.matrix import Rival
 from tests.support import sdk_clients
 

@@ -9,7 +9,7 @@ from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.deadline import Deadline
 from azguard.resources import lifecycles
 from azguard.updates import update
-from azguard.updates.plan import UpdatePlan
+from azguard.updates.resource import UpdatePlan
 from tests.faults.matrix import Rival
 from tests.support import sdk_clients
 

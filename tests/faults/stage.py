@@ -31,7 +31,7 @@ from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
 from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
-from azguard.updates.plan import UpdatePlan
+from azguard.updates.resource import UpdatePlan
 from azguard.wire.operations.blobs import BLOB_PUT_BLOCK_BLOB
 from azguard.wire.rows import Part
 from tests.support import sdk_clients

@@ -20,7 +20,7 @@ from azguard.requests.lineage import new_op
 from azguard.tables.updates import LedgeredEntity, VersionedEntity
 from azguard.updates import update
 from azguard.updates.local_runs import LocalQueue
-from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.resource import UpdateHooks, UpdatePlan
 
 # How long one request may stay unanswered, and one update take, in seconds; some have little time, and must give up.
 _ANSWER_SECONDS, _UPDATE_SECONDS, _HURRIED_SECONDS = 0.5, 20.0, (0.3, 1.5)

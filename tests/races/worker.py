@@ -28,8 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, op_of_key
 from azguard.updates import update
 from azguard.updates.local_runs import LocalQueue, WriteJournal
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import Change
+from azguard.updates.resource import Change, UpdateHooks, UpdatePlan, UpdateResult
 from tests.races.job import CONTAINER, FILTER, LINES, How
 
 READY = b"ready"

@@ -8,7 +8,7 @@ from typing import Any
 
 from azguard.errors import AzguardError
 from azguard.requests.lineage import Lineage, new_op
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import update
 from tests.support.fake_resource import FakeResource, Fault, Store
 

@@ -14,7 +14,7 @@ from azguard.documents import edits
 from azguard.emulators.azurite_process import Azurite
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
-from azguard.updates.plan import UpdatePlan
+from azguard.updates.resource import UpdatePlan
 from azguard.updates.update import update
 from tests.support.cli_world import CliWorld
 from tests.support.faultproxy import proxy

@@ -22,8 +22,7 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
-from azguard.updates.plan import UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion, CurrentVersion
+from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdatePlan, UpdateResult
 from azguard.updates.update import update
 from azguard.wire import client as client_module
 from azguard.wire.client import Client

@@ -14,7 +14,7 @@ from azguard.blobs.updates import BlobContent
 from azguard.errors import BadRequest, LockLost, NotFound
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
-from azguard.updates.plan import UpdatePlan, UpdateResult
+from azguard.updates.resource import UpdatePlan, UpdateResult
 from azguard.updates.update import preview, update
 from tests.faults.rules import operation
 from tests.support import sdk_clients

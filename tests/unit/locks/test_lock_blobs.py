@@ -12,7 +12,7 @@ from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
 from azguard.locks.lock_blobs import LockRequest
 from azguard.locks.run import list_in_order
-from azguard.updates.plan import choose_op
+from azguard.updates.resource import choose_op
 from tests.support.fake_resource import TARGET, Clock
 
 

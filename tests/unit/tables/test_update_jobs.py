@@ -19,8 +19,7 @@ from azguard.requests.pool import Done, StoppableClock, Tally
 from azguard.tables import update_many
 from azguard.tables.update_many import ManyUpdates, NoLongerMatches, Summary, _EntityUpdate
 from azguard.updates import update as updates
-from azguard.updates.plan import UpdatePlan
-from azguard.updates.resource import Change
+from azguard.updates.resource import Change, UpdatePlan
 
 TABLE = Target(emulator(), Address(Kind.TABLE, ("orders",)))
 COMMITTED = SimpleNamespace(outcome="committed", attempts=1, created_keys=("nosuch",))

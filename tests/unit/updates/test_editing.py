@@ -14,8 +14,8 @@ from azguard.folders import UNSAVED, Folders
 from azguard.processes import locked_file
 from azguard.requests.lineage import new_op
 from azguard.updates.editing import EditTools, check_resumable, edit_and_record
-from azguard.updates.plan import UpdatePlan
 from azguard.updates.recording import LocalRecords, MergedVersion, UpdateReport, UpdateRequest
+from azguard.updates.resource import UpdatePlan
 from tests.support.fake_resource import FakeResource, Fault, Store
 from tests.unit.updates.test_recording import Reads
 

@@ -17,8 +17,16 @@ from azguard.requests.lineage import DEPTH, MOST_IN_METADATA, Lineage, new_op
 from azguard.updates.compared import UnboundLineage
 from azguard.updates.doubt import find_status
 from azguard.updates.local_runs import WriteJournal
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import Applied, Change, CommittedVersion, CurrentVersion, find_applied
+from azguard.updates.resource import (
+    Applied,
+    Change,
+    CommittedVersion,
+    CurrentVersion,
+    UpdateHooks,
+    UpdatePlan,
+    UpdateResult,
+    find_applied,
+)
 from azguard.updates.update import preview, update
 from azguard.wire.failures import Refusal
 from tests.support.cases import cases

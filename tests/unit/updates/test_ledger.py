@@ -11,8 +11,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.lineage import Lineage, new_op
 from azguard.updates.doubt import find_status, judge_by_ledger
 from azguard.updates.local_runs import WriteJournal
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CurrentVersion
+from azguard.updates.resource import CurrentVersion, UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import update
 from tests.support.cases import cases
 from tests.support.fake_resource import Fault, LedgeredResource, Store

@@ -11,7 +11,7 @@ from azguard.errors import OutcomeUnknown, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import DEPTH, Lineage, new_op
 from azguard.updates.local_runs import WriteJournal
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import update
 from tests.support.fake_resource import FakeResource, Fault, Store
 

@@ -19,9 +19,8 @@ from azguard.folders import Folders
 from azguard.requests.lineage import Lineage, is_op, new_op
 from azguard.updates import recording
 from azguard.updates.doubt import find_status
-from azguard.updates.plan import UpdateHooks, UpdatePlan
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest, update_and_record
-from azguard.updates.resource import CommittedVersion
+from azguard.updates.resource import CommittedVersion, UpdateHooks, UpdatePlan
 from azguard.updates.update import update
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, FakeResource, Fault, Store

@@ -8,8 +8,7 @@ import pytest
 
 from azguard.errors import AzguardError, Changed, Locked, LockLost, NotFound
 from azguard.requests.deadline import Deadline
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion, CurrentVersion
+from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import Preview, preview, update
 from azguard.wire.failures import Refusal
 from tests.support.cases import cases

@@ -14,7 +14,7 @@ from azguard.errors import AzguardError, GaveUp, Locked, OutcomeUnknown, Unavail
 from azguard.requests.lineage import new_op
 from azguard.updates.leases import SHORT_LEASE_SECONDS
 from azguard.updates.local_runs import WriteJournal
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import update
 from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Store
 
