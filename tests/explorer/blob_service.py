@@ -11,7 +11,7 @@ from functools import cached_property
 from hashlib import md5
 from xml.sax.saxutils import escape
 
-from tests.explorer import service
+from tests.explorer import names, service
 from tests.explorer.service import Lease, accept, name_version, refuse
 from tests.explorer.wire import Answer, Asked
 
@@ -44,6 +44,8 @@ class BlobService:
     gone: Mapping[str, str] = field(default_factory=dict)
     #: How many blobs a page of a listing has at most: few, so that the other pages are read as well.
     page: int = 3
+    #: Whether readers are told the name of a content instead of it: see ``names``.
+    conceals: bool = False
 
     @cached_property
     def key(self) -> int:
@@ -99,7 +101,8 @@ class BlobService:
             case "PUT", "appendblock":
                 return self._append(asked, blob, now)
             case (("GET" | "HEAD"), None):
-                return self, _show(asked, blob, now)
+                shown = names.conceal(blob.content.decode()).encode() if self.conceals else blob.content
+                return self, _show(asked, replace(blob, content=shown), now)
             case "GET", "blocklist":
                 body = b"<?xml version='1.0'?><BlockList><CommittedBlocks/></BlockList>"
                 return self, accept(200, now, body, ETag=blob.etag, Content_Type="application/xml")
@@ -118,7 +121,7 @@ class BlobService:
         made = Blob(
             etag="",
             written=now,
-            content=asked.body,
+            content=names.reveal(asked.body.decode()).encode() if self.conceals else asked.body,
             metadata=_metadata(asked),
             kind=asked.header("x-ms-blob-type") or "BlockBlob",
             content_type=asked.header("x-ms-blob-content-type") or "application/octet-stream",

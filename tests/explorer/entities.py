@@ -53,7 +53,7 @@ def _updater(name: str, *, ledger: bool, op: str | None = None, after: str | Non
         hooks = UpdateHooks(chance=Even(), new_op=lambda: op_of(f"{name}x"), now=now, journal=journal)
         return update(made, plan, process.deadline(60), hooks).outcome
 
-    return Program(name, main, after=after, op=op)
+    return Program(name, main, after=after, op=op, own=letter)
 
 
 def _change(make: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> Foreign:
@@ -97,7 +97,7 @@ def _scenario(name: str, *programs: Program, kills: int = 0, short: Bound = _SHO
     return Scenario(
         name=name,
         programs=programs,
-        services={"table": TableService().put(PATH, 0.0, _START)},
+        services={"table": TableService(concealed="v").put(PATH, 0.0, _START)},
         rules=EntityRules(programs),
         bound=Bound(faults=1, foreign=kills, kills=kills),
         short=short,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from enum import Enum
 
 from tests.explorer.service import http_date
-from tests.explorer.wire import Answer, Asked, Silence
+from tests.explorer.wire import Answer, Silence
 
 #: By which an answer comes late, and still in time: a renewal is waited for 3 s.
 DELAY_SECONDS = 2.0
@@ -45,9 +45,9 @@ _APPLIED = {
 _UNDER_WAY = (Fault.LATE, Fault.COPIED)
 
 
-def possible(asked: Asked, alphabet: tuple[Fault, ...]) -> tuple[Fault, ...]:
+def possible(alphabet: tuple[Fault, ...], *, changes: bool) -> tuple[Fault, ...]:
     """Return what can happen to a request; to one that only reads less, since much of it is the same."""
-    if asked.changes:
+    if changes:
         return alphabet
     return tuple(
         each for each in (Fault.LOST_BEFORE, Fault.STORED, Fault.DATE_AHEAD, Fault.DELAYED) if each in alphabet

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from tests.explorer import names
 from tests.explorer.service import accept, moment, name_version
 from tests.explorer.wire import Answer, Asked
 
@@ -39,6 +40,8 @@ class TableService:
 
     entities: Mapping[str, Entity] = field(default_factory=dict)
     gone: Mapping[str, str] = field(default_factory=dict)
+    #: Of which property readers are told the name of its value: see ``names``.
+    concealed: str | None = None
 
     @cached_property
     def key(self) -> int:
@@ -51,7 +54,7 @@ class TableService:
             return self._transact(asked, now)
         if asked.method == "GET":
             found = self.entities.get(asked.path)
-            return self, _refuse(404, "ResourceNotFound", now) if found is None else _show(found, now)
+            return self, _refuse(404, "ResourceNotFound", now) if found is None else self._show(found, now)
         return self._write(asked.method, asked.path, asked.header("if-match"), asked.body, now)
 
     def put(self, path: str, now: float, values: Mapping[str, Any]) -> "TableService":
@@ -67,10 +70,20 @@ class TableService:
         rest = {name: each for name, each in self.entities.items() if name != path}
         return replace(self, entities=rest, gone={**self.gone, path: self.entities[path].etag})
 
+    def _show(self, found: Entity, now: float) -> Answer:
+        time = f"{moment(found.written):%Y-%m-%dT%H:%M:%S.%f}0Z"
+        told = {"odata.etag": found.etag, **found.values, f"Timestamp{_TYPE}": "Edm.DateTime", "Timestamp": time}
+        if self.concealed in told:
+            told[self.concealed] = names.conceal(told[self.concealed])
+        kind = "application/json;odata=minimalmetadata"
+        return accept(200, now, json.dumps(told).encode(), ETag=found.etag, Content_Type=kind)
+
     def _write(
         self, method: str, path: str, if_match: str | None, body: bytes, now: float
     ) -> "tuple[TableService, Answer]":
         values = _drop_text_types(json.loads(body))
+        if self.concealed in values:
+            values[self.concealed] = names.reveal(values[self.concealed])
         if method == "POST":
             path = f"{path}(PartitionKey='{values['PartitionKey']}',RowKey='{values['RowKey']}')"
         before = self.entities.get(path)
@@ -100,13 +113,6 @@ class TableService:
 
 def _drop_text_types(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not (name.endswith(_TYPE) and value == "Edm.String")}
-
-
-def _show(found: Entity, now: float) -> Answer:
-    time = f"{moment(found.written):%Y-%m-%dT%H:%M:%S.%f}0Z"
-    told = {"odata.etag": found.etag, **found.values, f"Timestamp{_TYPE}": "Edm.DateTime", "Timestamp": time}
-    kind = "application/json;odata=minimalmetadata"
-    return accept(200, now, json.dumps(told).encode(), ETag=found.etag, Content_Type=kind)
 
 
 def _refuse(status: int, code: str, now: float) -> Answer:

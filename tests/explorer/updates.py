@@ -264,7 +264,7 @@ def updater(name: str, *, op: str | None = None, after: str | None = None, **pla
         )
         return update(BlobContent(target, settings.lease_id), settings, process.deadline(seconds), hooks).outcome
 
-    return Program(name, main, after=after, op=op, other=other)
+    return Program(name, main, after=after, op=op, other=other, own=letter.decode())
 
 
 def asker(name: str, op: str, after: str) -> Program:
@@ -277,10 +277,10 @@ def asker(name: str, op: str, after: str) -> Program:
     return Program(name, main, after=after, op=op, other="asks")
 
 
-def stored(content: bytes = b"s", path: str = PATH) -> Services:
+def stored(content: bytes = b"s", path: str = PATH, *, conceals: bool = False) -> Services:
     """Return services with one blob, which an azguard has written that has ended."""
     metadata = (LINEAGE, f"{op_of('first')}.-"), ("owner", "them")
-    return {"blob": BlobService().write(path, 0.0, content=content, metadata=metadata)}
+    return {"blob": BlobService(conceals=conceals).write(path, 0.0, content=content, metadata=metadata)}
 
 
 _KEEPS = {"writes, and keeps the metadata": FOREIGN["writes, and keeps the metadata"]}
@@ -329,7 +329,7 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("update, lease, given up", late, alphabet=ONCE, foreign={})
     hurried = updater("A", seconds=0.01)
     yield _scenario("update, given up", hurried, alphabet=ONCE, bound=Bound(faults=2, foreign=1))
-    held: BlobService = stored()["blob"]
+    held: BlobService = stored(conceals=True)["blob"]
     yield _scenario(
         "update, caller's lease",
         updater("A", lease_id=_LEASE),
@@ -344,12 +344,11 @@ def scenarios() -> Iterator[Scenario]:
         "deep": Bound(faults=2, foreign=1, kills=1),
     }
     yield _scenario("op-id twice", updater("A", op="K"), updater("B", op="K", after="A"), alphabet=ONCE, **killed)
-    unchanged = updater("B", op="K", after="A", **_SAME)
-    yield _scenario("op-id unchanged", updater("A", op="K", **_SAME), unchanged, alphabet=ONCE, **killed)
+    same = updater("A", op="K", **_SAME), updater("B", op="K", after="A", **_SAME)
+    yield _scenario("op-id unchanged", *same, services=stored(), alphabet=ONCE, **killed)
     yield _scenario(
         "op-id, nothing to change",
-        updater("A", op="K", **_SAME),
-        unchanged,
+        *same,
         services=stored(b"sK"),
         alphabet=ONCE,
         foreign=_REPLACES,
@@ -366,7 +365,7 @@ def scenarios() -> Iterator[Scenario]:
     )
     at_once = updater("A", op="K"), updater("B", op="K")
     yield _scenario("op-id at once", *at_once, foreign=_KEEPS, judges_doubts=False, is_symmetric=True)
-    empty = {"blob": BlobService()}
+    empty = {"blob": BlobService(conceals=True)}
     made = updater("A", create=b""), updater("B", create=b"")
     most = {"services": empty, "alphabet": ONCE, "is_symmetric": True, "deep": Bound(faults=2, foreign=1, switches=0)}
     yield _scenario("creates", *made, creates=True, knows=False, **most)
@@ -391,7 +390,7 @@ def _scenario(
     return Scenario(
         name=name,
         programs=programs,
-        services=services or stored(),
+        services=services or stored(conceals=True),
         rules=UpdateRules(programs, creates=creates, knows=knows),
         bound=bound,
         short=short,

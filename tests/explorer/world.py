@@ -6,6 +6,7 @@ process has something to send only if that process is stopped, which the bound c
 """
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -120,6 +121,8 @@ class World:
         self.bound = bound
         self._player = player
         self._names = [each.name for each in scenario.programs]
+        #: What services, by their digests, answered at a time, and what they are then; None is unchanged.
+        self._answers: dict[tuple[int, Asked, float], tuple[Any, Answer]] = {}
 
     def begin(self) -> State:
         """Return the first state."""
@@ -150,14 +153,18 @@ class World:
         yield Choice("sends", index)
         asked = state.processes[index].asked
         if state.left.faults:
-            alphabet = self.scenario.alphabet
-            if state.left.faults < self.bound.faults:
-                alphabet = tuple(each for each in alphabet if each not in faults.ALIKE)
-            yield from (Choice("sends", index, each) for each in faults.possible(asked, alphabet))
+            yield from self._list_faults(index, changes=asked.changes, is_first=state.left.faults == self.bound.faults)
         if state.left.kills and (self.scenario.mortal is None or self._names[index] in self.scenario.mortal):
             yield Choice("killed", index, False)
             if asked.changes:
                 yield Choice("killed", index, True)
+
+    @cache  # noqa: B019  # a world lives as long as its search
+    def _list_faults(self, index: int, *, changes: bool, is_first: bool) -> tuple[Choice, ...]:
+        alphabet = self.scenario.alphabet
+        if not is_first:
+            alphabet = tuple(each for each in alphabet if each not in faults.ALIKE)
+        return tuple(Choice("sends", index, each) for each in faults.possible(alphabet, changes=changes))
 
     def take(self, state: State, choice: Choice) -> State | None:
         """Return the state after a step; None if nothing happens.
@@ -214,11 +221,12 @@ class World:
         who, process = self._names[index], state.processes[index]
         asked = process.asked
         assert process.node is not None
-        if state.left.switches is not None and state.is_switch(index):
-            state = state._replace(left=state.left._replace(switches=state.left.switches - 1))
-        state = state._replace(active=index, ghost=self.scenario.rules.see_sent(state.ghost, who, asked))
+        left = state.left
+        if left.switches is not None and state.is_switch(index):
+            left = left._replace(switches=left.switches - 1)
         if fault is not None:
-            state = state._replace(left=state.left._replace(faults=state.left.faults - 1))
+            left = left._replace(faults=left.faults - 1)
+        state = state._replace(left=left, active=index, ghost=self.scenario.rules.see_sent(state.ghost, who, asked))
         answer: Answer | None = None
         for _ in range(faults.times_applied(fault)):
             state, answer = self._apply(state, who, asked)
@@ -227,7 +235,7 @@ class World:
         stored = _find_stored(process.node, asked) if fault is Fault.STORED else None
         told = faults.spoil(fault, answer, stored, state.now)
         if isinstance(told, Answer) and fault is not Fault.STORED:
-            told, versions = names.to_process(told, process.versions)
+            told, versions = names.to_process(told, process.versions, self.scenario.programs[index].own)
             process = process._replace(versions=versions)
         if told is Silence.TIMEOUT or fault is Fault.DELAYED:
             seconds = min(asked.patience, faults.DELAY_SECONDS) if fault is Fault.DELAYED else asked.patience
@@ -237,14 +245,22 @@ class World:
         return self._go_on(_put(state, index, process), index, told)
 
     def _apply(self, state: State, who: str, asked: Asked) -> tuple[State, Answer]:
-        service, answer = state.services[asked.service].answer(asked, state.now)
+        service, answer = self._ask(state, asked)
         if self._watch is not None:
             self._watch.see_answer(who, asked, answer, state.now)
-        if service is state.services[asked.service]:
+        if service is None:
             return state, answer
         services = {**state.services, asked.service: service}
         effect = Effect(who, asked, state.services, services, state.now)
         return state._replace(services=services, ghost=self.scenario.rules.see_effect(state.ghost, effect)), answer
+
+    def _ask(self, state: State, asked: Asked) -> tuple[Any, Answer]:
+        service = state.services[asked.service]
+        known = (service.key, asked, state.now)
+        if known not in self._answers:
+            after, answer = service.answer(asked, state.now)
+            self._answers[known] = None if after is service else after, answer
+        return self._answers[known]
 
     def _kill(self, state: State, index: int, *, is_sent: bool) -> State:
         process = state.processes[index]
