@@ -244,8 +244,11 @@ class Environment:
 
     def find_account_of_url(self, location: Location) -> Account:
         """Return the account that a URL with a SAS is of; one that goes over http to another machine is warned of."""
-        found = self._encrypt(self.common.keep(("url",), lambda: Account("", {}, Auth.ANONYMOUS))).at(location)
-        self._warn_of_http(replace(found, allows_http=bool(self.shared.get("allow_http"))))
+        from azguard.cli.input import accounts
+
+        plain = self.common.keep(("url",), lambda: Account("", {}, Auth.ANONYMOUS))
+        found = self._encrypt(accounts.accept_given(plain, self.shared, self.environ)).at(location)
+        self._warn_of_http(found)
         return found
 
     def warn_of_end(self, target: Target, deadline: Deadline) -> None:

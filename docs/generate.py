@@ -196,7 +196,7 @@ TABLES: dict[str, Callable[[], str]] = {
 _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "addresses": ("addresses", ("",)),
     "accounts": ("accounts", ("", "All ways", "Your Azure identity", "A SAS", "A profile", "Secrets", "Encryption keys",
-                              "In CI")),
+                              "An older service", "In CI")),
     "options": ("commands", ("Options that many commands share",)),
     "conditions": (
         "conditions",

@@ -76,6 +76,8 @@ class Account:
     allows_http: bool = False
     #: Whether its endpoints may say which tenant a login is asked for, although they are not Azure's own hosts.
     trusts_endpoints: bool = False
+    #: The version of the services' API to speak, such as that of an Azure Stack; None is the newest that azguard knows.
+    api_version: str | None = None
     #: How its caller wants blobs to be encrypted: by the argument of an operation, the headers that say it.
     encryption: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
@@ -135,6 +137,8 @@ class Account:
                 Auth.SAS,
                 location.sas,
                 self.shared,
+                allows_http=self.allows_http,
+                api_version=self.api_version,
                 encryption=self.encryption,
             )
         # The whole endpoint, not the account's name: a host of the same first label may belong to another account.

@@ -27,6 +27,7 @@ VARIABLES = {
     "account-key": "AZURE_STORAGE_KEY",
     "sas-token": "AZURE_STORAGE_SAS_TOKEN",
     "auth-mode": "AZURE_STORAGE_AUTH_MODE",
+    "api-version": "AZGUARD_API_VERSION",
     **{f"{service}-endpoint": f"AZURE_STORAGE_{service.upper()}_ENDPOINT" for service in SERVICES},
 }
 #: The variable of the key with which blobs are encrypted; it belongs to no account.

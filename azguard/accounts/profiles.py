@@ -29,7 +29,7 @@ from azguard.processes import locked_file
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
         "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint", "endpoint-suffix",
-        "allow-http", "trust-endpoint")  # fmt: skip
+        "allow-http", "trust-endpoint", "api-version")  # fmt: skip
 
 # Another process changes the file for milliseconds, unless it was stopped.
 _BUSY_SECONDS = 10.0

@@ -183,10 +183,14 @@ def _build_bad_request(code: str | None, error: Refusal, target: Target, facts: 
             reason=refusal.reason,
             **facts,
         )
-    is_old = code == "InvalidHeaderValue" and "API version" in str(error)
+    said, is_of_header = str(error), code == "InvalidHeaderValue"
+    is_of_emulator = is_of_header and "API version" in said
+    # An answer to a HEAD does not say which header.
+    is_bare = error.response is None or not error.response.content
+    is_of_version = is_of_header and (is_bare or "x-ms-version" in said.lower())
     return errors.BadRequest(
         f"the service refused the request: {_first_line(error)}",
-        reason="emulator_too_old" if is_old else None,
+        reason="emulator_too_old" if is_of_emulator else "service_too_old" if is_of_version else None,
         **facts,
     )
 

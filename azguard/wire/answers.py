@@ -80,6 +80,18 @@ ARGUMENTS = {
     "next_table": "?NextTableName",
 }
 
+#: The first version of the service that takes an argument, or a value of it; all versions take the others.
+SINCE = {
+    "x-ms-rehydrate-priority": "2019-02-02",
+    "x-ms-encryption-key": "2019-02-02",
+    "x-ms-encryption-scope": "2019-07-07",
+    **dict.fromkeys(("x-ms-tags", "x-ms-if-tags", "x-ms-source-if-tags"), "2019-12-12"),
+    **dict.fromkeys(("?versionid", "?include=tags", "?include=versions"), "2019-12-12"),
+    "?marker of Get Page Ranges": "2020-10-02",
+    "x-ms-access-tier: Cold": "2021-12-02",
+    "x-ms-allow-trailing-dot": "2022-11-02",
+    "x-ms-file-request-intent": "2022-11-02",
+}
 #: The headers by which an answer says how a blob is encrypted, where that was asked for.
 ENCRYPTED_BY = ("x-ms-encryption-key-sha256", "x-ms-encryption-scope")
 

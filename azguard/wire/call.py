@@ -1,30 +1,31 @@
 """The one way to a service: an operation is sent once, as its row says, and its whole answer is returned."""
 
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
 from azguard import __version__
-from azguard.accounts.account import Auth, Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
+from azguard.errors import ConfigError
 from azguard.wire import client, identity
-from azguard.wire.answers import ENCRYPTED_BY, Answer, build_headers
+from azguard.wire.answers import ENCRYPTED_BY, SINCE, Answer, build_headers
 from azguard.wire.client import REQUEST_ID, Limits
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
 from azguard.wire.rows import Http, Operation
 
-#: The version of each service that is spoken.
+#: The version of each service that is spoken, unless an older one is chosen.
 API_VERSIONS = {"blob": "2026-10-06", "file": "2026-10-06", "queue": "2026-10-06", "table": "2019-02-02"}
+#: The oldest version that may be chosen: what azguard cannot do without is older.
+OLDEST_VERSION = "2018-11-09"
 #: What every request to a service carries.
-SERVICE_HEADERS = {
-    **{
-        service: {"x-ms-version": API_VERSIONS[service], "Accept": "application/xml"}
-        for service in ("blob", "file", "queue")
-    },
+_SERVICE_HEADERS = {
+    **{service: {"Accept": "application/xml"} for service in ("blob", "file", "queue")},
     "table": {
-        "x-ms-version": API_VERSIONS["table"],
         "DataServiceVersion": "3.0",
         "Accept": "application/json;odata=minimalmetadata",
     },
@@ -53,6 +54,7 @@ def call(
         ServiceRefusal: the service refused it, or failed.
         NoAnswer: there was no whole answer of the service.
         LoginFailed: no token could be had; nothing was sent.
+        ConfigError: the version of the service that was chosen does not have it; nothing was sent.
         Unreadable: it succeeded, and nothing can be made of the answer.
     """
     http = operation.http
@@ -60,6 +62,7 @@ def call(
     url = build_url(target, operation, query)
     secret = _encrypt(target, http)
     every = {**_speak_of_files(target, operation), **dict(http.headers), **sent, **secret, **(headers or {})}
+    _check_version(target, operation, every, query)
     response = _exchange(target, http.method, url, every, body, timeouts)
     if hear is not None:
         hear(response)
@@ -106,7 +109,7 @@ def _exchange(
     account, service = target.account, target.kind.service
     sender = client.find_client(account)
     sent = {
-        **SERVICE_HEADERS[service],
+        **build_service_headers(account, service),
         REQUEST_ID: str(uuid.uuid4()),
         "User-Agent": f"azguard/{__version__}",
         **headers,
@@ -120,6 +123,49 @@ def _exchange(
         sent[REQUEST_ID] = str(uuid.uuid4())
         reply = client.send(sender, method, url, sent, body, timeouts)
     return Response(SentRequest(method, url, sent), *reply)
+
+
+def check_api_version(text: str, where: str) -> str:
+    """Return the version of the services' API that a text names.
+
+    Raises:
+        ConfigError: it is none that azguard speaks.
+    """
+    newest = API_VERSIONS["blob"]
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text) is None or not OLDEST_VERSION <= text <= newest:
+        raise ConfigError(
+            f"{where} {text!r} is no version that azguard speaks",
+            reason="api_version_unknown",
+            values={"oldest": OLDEST_VERSION, "newest": newest},
+        )
+    return text
+
+
+def build_service_headers(account: Account, service: str) -> dict[str, str]:
+    """Return what every request to a service carries."""
+    version = min(API_VERSIONS[service], account.api_version or API_VERSIONS[service])
+    return {**_SERVICE_HEADERS[service], "x-ms-version": version}
+
+
+def _check_version(target: Target, operation: Operation, headers: dict[str, str], query: list[tuple[str, str]]) -> None:
+    """Refuse what the version of the service that was chosen does not have."""
+    version = target.account.api_version
+    if version is None:
+        return
+    asked = [*query, *([("versionid", "")] if target.address.version else [])]
+    names = [*headers, *(f"{name}: {text}" for name, text in headers.items())]
+    names += [f"?{name}={word}" for name, text in asked for word in text.split(",")]
+    names += [each for name, _ in asked for each in (f"?{name}", f"?{name} of {operation.title}")]
+    known = {name: SINCE[name] for name in names if name in SINCE} | {operation.title: operation.since}
+    what, since = max(known.items(), key=itemgetter(1))
+    what = what.lstrip("?")
+    if since > version:
+        raise ConfigError(
+            f"version {version} of the service does not know {what}, which came with {since}; it was not sent",
+            str(target.address),
+            reason="version_lacks",
+            values={"since": since},
+        )
 
 
 def _encrypt(target: Target, http: Http) -> dict[str, str]:

@@ -129,6 +129,8 @@ class Operation(NamedTuple):
     part: Part = Part.WHOLE
     #: How it is sent.
     http: Http = Http("")
+    #: The first version of the service that has it; empty of what all have.
+    since: str = ""
 
     @property
     def noun(self) -> str:

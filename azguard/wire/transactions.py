@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.wire.answers import Answer, build_headers
-from azguard.wire.call import SERVICE_HEADERS, build_url, call
+from azguard.wire.call import build_service_headers, build_url, call
 from azguard.wire.client import Limits
 from azguard.wire.connections import Headers
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal, Unreadable
@@ -59,7 +59,7 @@ def _build(boundary: str, number: int, part: TransactionPart) -> bytes:
     http = part.operation.http
     given = {} if part.if_match is None else {"if_match": part.if_match}
     sent, query = build_headers(part.operation, given)
-    headers = {**SERVICE_HEADERS["table"], **dict(http.headers), **sent}
+    headers = {**build_service_headers(part.target.account, "table"), **dict(http.headers), **sent}
     if part.body is not None:
         headers["Content-Length"] = str(len(part.body))
     lines = [

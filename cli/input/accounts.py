@@ -25,8 +25,8 @@ from azguard.naming import same_host
 _PROOF = ("account-key", "sas-token", "auth-mode")
 _SOURCES = ("emulator", "connection-string", "account-name", "profile")
 _ENDPOINTS = tuple(f"{service}-endpoint" for service in SERVICES)
-# What is accepted of endpoints; it names no account, and so goes with every source of one.
-_ACCEPTED = ("allow-http", "trust-endpoint")
+# What is known, or accepted, of endpoints; it names no account, and so goes with every source of one.
+_ACCEPTED = ("allow-http", "trust-endpoint", "api-version")
 _MODES = ("login", "key", "anonymous")
 _KNOWN_MODES = "login, key or anonymous"
 _SERVICE_ENDPOINT = "AZURE_STORAGE_SERVICE_ENDPOINT"
@@ -37,21 +37,36 @@ _MOST_BYTES = 65536
 
 def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, local: Callable[[], Account]) -> Account:
     """Return the account; the first source that names one wins, and sources are never mixed silently."""
-    return _accept(_choose(shared, environ, file, local), _list_accepted(shared))
+    return accept_given(_choose(shared, environ, file, local), shared, environ)
+
+
+def accept_given(account: Account, shared: Mapping[str, Any], environ: Mapping[str, str]) -> Account:
+    """Return an account with what options, and then the environment, know or accept of its endpoints."""
+    variable = VARIABLES["api-version"]
+    if variable in environ:
+        account = _accept(account, {"api-version": environ[variable]}, variable)
+    return _accept(account, _list_accepted(shared))
 
 
 def _list_accepted(shared: Mapping[str, Any]) -> dict[str, str]:
-    """Return the risks accepted for the account's endpoints, as a profile keeps them."""
-    return {name: "true" for name in _ACCEPTED if shared.get(name.replace("-", "_"))}
+    """Return what is known, or accepted, of the account's endpoints, as a profile keeps it."""
+    given = {name: shared.get(name.replace("-", "_")) for name in _ACCEPTED}
+    return {name: "true" if value is True else str(value) for name, value in given.items() if value}
 
 
-def _accept(account: Account, settings: Mapping[str, str]) -> Account:
-    """Return an account with what options or a profile accept of its endpoints."""
-    allows, trusts = (settings.get(name, "").lower() == "true" for name in _ACCEPTED)
+def _accept(account: Account, settings: Mapping[str, str], where: str = "api-version") -> Account:
+    """Return an account with what options or a profile know, or accept, of its endpoints."""
+    allows, trusts = (settings.get(name, "").lower() == "true" for name in ("allow-http", "trust-endpoint"))
+    version = settings.get("api-version")
+    if version is not None:
+        from azguard.wire.call import check_api_version
+
+        version = check_api_version(version, where)
     return replace(
         account,
         allows_http=account.allows_http or allows,
         trusts_endpoints=account.trusts_endpoints or trusts,
+        api_version=version or account.api_version,
     )
 
 

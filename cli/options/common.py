@@ -11,6 +11,7 @@ from azguard.accounts import endpoints
 from azguard.cache import scope
 from azguard.cli import completers
 from azguard.cli.options.types import (
+    API_VERSION,
     COUNT,
     DURATION,
     ETAG,
@@ -263,6 +264,7 @@ ACCOUNT_ROWS = in_panel(
             option("--queue-endpoint", "URL", "Set the URL of the queues.", URL),
             option("--file-endpoint", "URL", "Set the URL of the files.", URL),
             option("--endpoint-suffix", "SUFFIX", "Use this cloud, such as core.chinacloudapi.cn.", TEXT),
+            option("--api-version", "DATE", "Speak this version of the services, such as 2019-07-07.", API_VERSION),
             flag("--emulator", "Use the emulator on this machine."),
             flag("--allow-http", "Do not warn of a key or SAS that goes over http to another machine."),
             flag("--trust-endpoint", "Log in to the tenant that an endpoint outside Azure names."),

@@ -12,7 +12,7 @@ from typing import Any
 
 from azguard.cache import scope
 from azguard.cli.input import values
-from azguard.errors import UsageError
+from azguard.errors import ConfigError, UsageError
 from azguard.frozen import frozen
 
 
@@ -42,6 +42,18 @@ class ValueType:
         except UsageError:
             return False
         return True
+
+
+def _read_api_version(text: str, name: str) -> str:
+    from azguard.wire.call import check_api_version  # which help and versions do not need
+
+    try:
+        return check_api_version(values.not_empty(text, name) or "", name)
+    except ConfigError as error:
+        raise error.as_kind(UsageError) from None
+
+
+API_VERSION = ValueType("date", _read_api_version)
 
 
 def whole(least: int, most: int) -> ValueType:

@@ -48,6 +48,10 @@ HINTS: Mapping[str, Words] = {
     "emulator_too_old": (
         "this emulator knows an older API version only: use azguard emulator start, or azurite --skipApiVersionCheck"
     ),
+    "service_too_old": (
+        "an older service, such as an Azure Stack, has to be asked in its version: --api-version 2019-07-07, "
+        "which azguard profile set keeps"
+    ),
     "entity_without_key": "an entity has a PartitionKey and a RowKey, both strings",
     "has_snapshots": "add --delete-snapshots include, or only",
     "kept_out": "its firewall may not know this network: see Networking of the account in the portal",
@@ -143,6 +147,8 @@ HINTS: Mapping[str, Words] = {
     "endpoint_of_other_service": "write .{service}. in it, or give it as that of {other}",
     "endpoint_service_unknown": "set AZURE_STORAGE_BLOB_ENDPOINT or AZURE_STORAGE_TABLE_ENDPOINT instead",
     "job_without_id_token": "the job needs permissions: id-token: write",
+    "api_version_unknown": "name the date of a version from {oldest} to {newest}",
+    "version_lacks": "leave it out; or name a version from {since} on, if the service has it: --api-version DATE",
     "encryption_key_malformed": "make one: openssl rand -base64 32 > key.txt; then --encryption-key @key.txt",
     "encryption_key_needs_https": "name the endpoint as https://…; over http others can read the key",
     "key_not_base64": "copy the whole key, with the = signs at its end",

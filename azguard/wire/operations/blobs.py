@@ -115,7 +115,7 @@ BLOB_SET_TIER = changes(
 )
 # The x-ms-blob-if-* headers (service version 2026-02-06) are known from the specification only, the emulator
 # ignores them, and tags move no ETag: they could not stop a second writer of tags. The lease does.
-BLOB_GET_TAGS = _reads("blob.get_tags", "get-blob-tags", honours=TAGS, http=speaks("GET", "tags"))
+BLOB_GET_TAGS = _reads("blob.get_tags", "get-blob-tags", honours=TAGS, http=speaks("GET", "tags"), since="2019-12-12")
 BLOB_SET_TAGS = changes(
     "blob.set_tags",
     "set-blob-tags",
@@ -125,6 +125,7 @@ BLOB_SET_TAGS = changes(
     fences=True,
     part=Part.TAGS,
     http=speaks("PUT", "tags", headers=XML, ok=(204,)),
+    since="2019-12-12",
 )
 BLOB_LEASE_ACQUIRE = _leases("blob.lease_acquire", http=ACQUIRE)
 BLOB_LEASE_RENEW = _leases("blob.lease_renew", http=RENEW)
@@ -207,6 +208,7 @@ BLOB_SEAL_APPEND_BLOB = _changes(
     "append-blob-seal",
     honours=STANDARD | POSITION,
     http=speaks("PUT", "seal", returns="etag last_modified"),
+    since="2019-12-12",
 )
 BLOB_PUT_PAGE = _changes(
     "blob.put_page",

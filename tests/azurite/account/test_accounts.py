@@ -349,3 +349,27 @@ def test_a_profile_keeps_what_is_accepted_of_its_endpoints(offline: CliWorld) ->
 def test_only_what_leaves_this_machine_in_plain_text_is_warned_of(endpoint: str, name: str, warns: bool) -> None:
     found = accounts.find_unencrypted(Account(name, {"blob": endpoint}, Auth.KEY, KEY))
     assert (found is not None) == warns
+
+
+@cases(
+    ("shared", "environ", "version"),
+    [
+        ({}, {}, "2019-07-07"),
+        ({}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2020-10-02"),
+        ({"api_version": "2021-12-02"}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2021-12-02"),
+        ({"emulator": True}, {}, None),
+        ({"emulator": True}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2020-10-02"),
+    ],
+)
+def test_an_older_version_is_named_by_an_option_the_environment_or_a_profile(
+    shared: dict[str, Any], environ: dict[str, str], version: str | None, tmp_path: Path
+) -> None:
+    made = tmp_path / "config.toml"
+    made.write_text(f'default = "p"\n[profiles.p]\nconnection-string = "{TEXT}"\napi-version = "2019-07-07"\n')
+    assert accounts.choose(shared, environ, made, emulator).api_version == version
+
+
+@pytest.mark.parametrize("version", ["2015-01-01", "2030-01-01", "x"])
+def test_a_version_that_azguard_does_not_speak_is_refused(version: str, file: Path) -> None:
+    with pytest.raises(ConfigError, match=f"AZGUARD_API_VERSION '{version}' is no version"):
+        choose(file, AZGUARD_API_VERSION=version)

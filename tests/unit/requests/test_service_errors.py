@@ -233,3 +233,19 @@ def test_no_code_is_named_in_vain() -> None:
     codes = list_codes()
     assert [begin for begin in NEVER if not any(code.startswith(begin) for code in codes)] == []
     assert [code for code in codes if code in MALFORMED and code.startswith(tuple(NEVER))] == []
+
+
+@cases(
+    ("body", "is_old"),
+    [
+        ("<Message>bad</Message><HeaderName>x-ms-version</HeaderName><HeaderValue>2026-10-06</HeaderValue>", True),
+        ("", True),
+        ("<Message>bad</Message><HeaderName>x-ms-range</HeaderName>", False),
+    ],
+)
+def test_a_service_that_is_older_than_azguard_is_known_by_its_refusal(body: str, *, is_old: bool) -> None:
+    content = f"<Error><Code>InvalidHeaderValue</Code>{body}</Error>".encode() if body else b""
+    told = {"x-ms-error-code": "InvalidHeaderValue", "x-ms-request-id": "1"}
+    error = ServiceRefusal(Response(SentRequest("HEAD", f"{URL}/site/a", {}), 400, "", told, content))
+    found = translate(error, Target(emulator(), parse("blob:site/a").address))
+    assert found.reason == ("service_too_old" if is_old else None)

@@ -1,6 +1,7 @@
 """A request of our own: what is sent, what proves the caller, and what a refusal says."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,13 +12,16 @@ from hypothesis import strategies as st
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
+from azguard.errors import ConfigError
 from azguard.wire.answers import Answer
 from azguard.wire.call import API_VERSIONS, call
 from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
 from azguard.wire.failures import ServiceRefusal
 from azguard.wire.identity import sign
+from azguard.wire.operations import blobs, containers, shares, tables
 from azguard.wire.operations.blobs import BLOB_GET
+from azguard.wire.rows import Operation
 from tests.support import sdk_transport
 from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
@@ -153,3 +157,61 @@ def test_a_refusal_says_what_its_body_says(body: bytes, words: str) -> None:
 
 def test_the_version_of_the_service_is_the_one_that_the_sdk_speaks() -> None:
     assert BlobServiceClient(ENDPOINT).api_version == API_VERSIONS["blob"]
+
+
+_AT = {Kind.BLOB: ADDRESS, Kind.TABLE: Address(Kind.TABLE, ("t",)), Kind.FILE: Address(Kind.FILE, ("s", "f"))}
+
+
+def send_in(version: str | None, operation: Operation, kind: Kind = Kind.BLOB, **given: Any) -> list[str]:
+    """Send an operation in a version of the service; return the versions of the requests that arrive."""
+    answering = Answering(reply(next(iter(operation.http.ok)), {"ETag": "1"}))
+    places = dict.fromkeys(("blob", "table", "file"), ENDPOINT)
+    account = Account("acct", places, Auth.KEY, KEY, {"client": answering}, api_version=version)
+    address = replace(_AT[kind], version=given.pop("of", None))
+    call(operation, Target(account, address), Limits(), **given)
+    return [each.headers["x-ms-version"] for each in answering.sent]
+
+
+@cases(
+    ("version", "operation", "kind", "spoken"),
+    [
+        (None, blobs.BLOB_GET, Kind.BLOB, "2026-10-06"),
+        ("2019-07-07", blobs.BLOB_GET, Kind.BLOB, "2019-07-07"),
+        ("2019-07-07", tables.TABLE_GET_ACL, Kind.TABLE, "2019-02-02"),
+        ("2018-11-09", tables.TABLE_GET_ACL, Kind.TABLE, "2018-11-09"),
+        ("2022-11-02", shares.FILE_GET_PROPERTIES, Kind.FILE, "2022-11-02"),
+    ],
+)
+def test_a_service_is_asked_in_the_version_that_was_chosen(
+    version: str | None, operation: Operation, kind: Kind, spoken: str
+) -> None:
+    assert send_in(version, operation, kind) == [spoken]
+
+
+@cases(
+    ("operation", "kind", "given", "what", "since"),
+    [
+        (blobs.BLOB_GET_TAGS, Kind.BLOB, {}, "Get Blob Tags", "2019-12-12"),
+        (blobs.BLOB_SEAL_APPEND_BLOB, Kind.BLOB, {}, "Append Blob Seal", "2019-12-12"),
+        (blobs.BLOB_PUT_BLOCK_BLOB, Kind.BLOB, {"tags": "a=1"}, "x-ms-tags", "2019-12-12"),
+        (blobs.BLOB_PUT_BLOCK_BLOB, Kind.BLOB, {"access_tier": "Cold"}, "x-ms-access-tier: Cold", "2021-12-02"),
+        (blobs.BLOB_GET, Kind.BLOB, {"headers": {"x-ms-if-tags": "a = 1"}}, "x-ms-if-tags", "2019-12-12"),
+        (blobs.BLOB_GET, Kind.BLOB, {"of": "2026-01-01T00:00:00Z"}, "versionid", "2019-12-12"),
+        (blobs.BLOB_GET_PAGE_RANGES, Kind.BLOB, {"marker": "x"}, "marker of Get Page Ranges", "2020-10-02"),
+        (containers.CONTAINER_LIST_BLOBS, Kind.BLOB, {"include": "metadata,tags"}, "include=tags", "2019-12-12"),
+        (shares.FILE_GET_PROPERTIES, Kind.FILE, {}, "x-ms-allow-trailing-dot", "2022-11-02"),
+    ],
+)
+def test_what_the_version_that_was_chosen_lacks_is_not_sent(
+    operation: Operation, kind: Kind, given: dict[str, Any], what: str, since: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        send_in("2019-07-07", operation, kind, **given)
+    told = f"version 2019-07-07 of the service does not know {what}, which came with {since}; it was not sent"
+    assert (caught.value.message, caught.value.reason) == (told, "version_lacks")
+    assert send_in(since, operation, kind, **given) == [since]
+
+
+def test_what_each_version_has_is_not_refused_in_the_oldest() -> None:
+    assert send_in("2018-11-09", blobs.BLOB_GET_PAGE_RANGES) == ["2018-11-09"]
+    assert send_in("2018-11-09", blobs.BLOB_PUT_BLOCK_BLOB, access_tier="Cool") == ["2018-11-09"]
