@@ -16,7 +16,7 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.blobs import copy_sources, refusals
-from azguard.blobs.content.upload import write_tags
+from azguard.blobs.content.upload import build_stamp, write_tags
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.frozen import frozen
@@ -26,7 +26,7 @@ from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage, with_lineage
+from azguard.requests.lineage import KEY, Lineage, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies, properties
 from azguard.resources.copies import PENDING, SUCCESS, Copied
@@ -79,12 +79,8 @@ class BlobCopy:
         """Return the lineage of the new version; None without one."""
         if not self.has_lineage:
             return None
-        parent = self.conditions.expected_etag
-        if parent is None and not self.conditions.creates_only:
-            parent = UNSEEN
         # Which tier it gets, only the service knows; so the next writer asks.
-        lineage = replace(Lineage.parse(self.conditions.lineage).after(self.op, parent), tiered=True)
-        return with_lineage(self.settings.metadata or {}, lineage)[KEY]
+        return build_stamp(self.conditions, self.op, self.settings.metadata, tiered=True)
 
     @property
     def follows_source(self) -> bool:

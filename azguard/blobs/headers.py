@@ -8,7 +8,7 @@ lease keeps other writers out between the read and the write.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -34,9 +34,22 @@ from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_SET_PROPERTIES, BLOB_SET_TIER
 from azguard.wire.rows import Condition
 
-#: Writes over the version that was read, under these conditions.
-Attempt = Callable[[Any, Conditions], Settled[Any]]
 TIERS = ("Hot", "Cool", "Cold", "Archive", *(f"P{size}" for size in (4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80)))
+
+
+class BlobChange(NamedTuple):
+    """One request that writes over a version that was read."""
+
+    send: Callable[[], Mapping[str, Any]]
+    look: Callable[[Deadline], Finding[Any]]
+    #: Of the version that it makes.
+    lineage: str | None
+    #: The op in the lineage; None where it leaves none.
+    op: str | None = None
+
+
+#: Returns the request for the version that was read, under these conditions.
+Plan = Callable[[Any, Conditions], BlobChange]
 
 
 def rewrite(
@@ -44,7 +57,7 @@ def rewrite(
     conditions: Conditions,
     records: LeaseRecords,
     deadline: Deadline,
-    attempt: Attempt,
+    plan: Plan,
     *,
     is_proved: bool = False,
 ) -> Rewritten:
@@ -54,20 +67,29 @@ def rewrite(
     """
     try:
         if is_proved or (conditions.headers and conditions.expected_etag is None):
-            return _rewrite_under_lease(target, conditions, records, deadline, attempt)
-        return _rewrite_version(target, conditions, deadline, attempt)
+            return _rewrite_under_lease(target, conditions, records, deadline, plan)
+        return _rewrite_version(target, conditions, deadline, plan)
     except Changed as error:
         if isinstance(error, Gone) or error.current_etag is not None:
             raise
         raise refusals.describe_conflict(error, target, deadline) from error
 
 
-def excludes_copies(given: Conditions, under: Conditions) -> bool:
-    """Return whether a copy of a request that comes late is refused, by its version or with our own lease.
-
-    Under the caller's lease it could undo what the caller writes next. ``given`` are the caller's conditions.
-    """
-    return under.expected_etag is not None or given.lease_id is None
+def _send_settled(
+    target: Target, given: Conditions, under: Conditions, change: BlobChange, deadline: Deadline
+) -> Settled[Mapping[str, Any]]:
+    request = WriteRequest[Mapping[str, Any]](
+        target=target,
+        send=change.send,
+        look=change.look,
+        expected_etag=under.expected_etag,
+        op=change.op,
+        # A copy that comes late is refused, by its version or with our own lease. Under the caller's lease it could
+        # undo what the caller writes next.
+        resend=under.expected_etag is not None or given.lease_id is None,
+    )
+    settled = send_until_settled(request, deadline)
+    return Settled({**settled.answer, "lineage": change.lineage}, settled.attempts, settled.doubts)
 
 
 def find_outcome(
@@ -90,14 +112,15 @@ def find_outcome(
     return Finding(Verdict.UNKNOWN, seen=current, may_be_ours=equals(current))
 
 
-def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline, attempt: Attempt) -> Rewritten:
+def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline, plan: Plan) -> Rewritten:
     """Write over the version that is expected; where none is, over that which is there, until none comes between."""
     refused = 0
     while True:
         found = _read(target, conditions, deadline)
         require_version(target, conditions.expected_etag, found.etag)
+        under = _tie(conditions, found.etag)
         try:
-            settled = attempt(found, _tie(conditions, found.etag))
+            settled = _send_settled(target, conditions, under, plan(found, under), deadline)
         except Changed as error:
             if conditions.expected_etag is not None:
                 raise
@@ -113,13 +136,14 @@ def _tie(conditions: Conditions, etag: str) -> Conditions:
 
 
 def _rewrite_under_lease(
-    target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, attempt: Attempt
+    target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, plan: Plan
 ) -> Rewritten:
     with guard.hold(target, conditions.lease_id, records, deadline) as held:
         under = replace(conditions, lease_id=held.lease_id)
         found = _read(target, under, deadline)
         require_version(target, conditions.expected_etag, found.etag)
-        settled = attempt(found, under if conditions.headers else _tie(under, found.etag))
+        under = under if conditions.headers else _tie(under, found.etag)
+        settled = _send_settled(target, conditions, under, plan(found, under), deadline)
     return _build_result(target, conditions, found, settled, 0)
 
 
@@ -151,25 +175,17 @@ def change_headers(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-properties
     """
 
-    def attempt(found: Any, under: Conditions) -> Settled[Any]:
+    def plan(found: Any, under: Conditions) -> BlobChange:
         wanted = headers if clear_others else headers.over(found)
-
-        def look(patience: Deadline) -> Finding[Any]:
-            return find_outcome(
-                found, target, under.lease_id, patience, lambda current: ContentHeaders.of(current) == wanted
-            )
-
-        request = WriteRequest[Mapping[str, Any]](
-            target=target,
+        return BlobChange(
             send=lambda: set_headers(target, wanted, under, deadline),
-            look=look,
-            expected_etag=under.expected_etag,
-            resend=excludes_copies(conditions, under),
+            look=lambda patience: find_outcome(
+                found, target, under.lease_id, patience, lambda current: ContentHeaders.of(current) == wanted
+            ),
+            lineage=(found.metadata or {}).get(KEY),
         )
-        settled = send_until_settled(request, deadline)
-        return Settled({**settled.answer, "lineage": (found.metadata or {}).get(KEY)}, settled.attempts, settled.doubts)
 
-    return rewrite(target, conditions, records, deadline, attempt)
+    return rewrite(target, conditions, records, deadline, plan)
 
 
 def set_headers(target: Target, wanted: ContentHeaders, under: Conditions, deadline: Deadline) -> Answer:
@@ -316,21 +332,17 @@ def replace_metadata(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-metadata
     """
 
-    def attempt(found: Any, under: Conditions) -> Settled[Any]:
+    def plan(found: Any, under: Conditions) -> BlobChange:
         op = fresh_op()
         stamped = parts.stamp(metadata, found.metadata, op, found.etag, OF_LOCK)
-        request = WriteRequest[Mapping[str, Any]](
-            target=target,
+        return BlobChange(
             send=lambda: parts.send_metadata(target, stamped, under, deadline),
             look=lambda patience: _find_write(target, op, found, stamped, patience),
-            expected_etag=under.expected_etag,
+            lineage=stamped[KEY],
             op=op,
-            resend=excludes_copies(conditions, under),
         )
-        settled = send_until_settled(request, deadline)
-        return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)
 
-    return rewrite(target, conditions, records, deadline, attempt)
+    return rewrite(target, conditions, records, deadline, plan)
 
 
 def _find_write(target: Target, op: str, before: Any, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:

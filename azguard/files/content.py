@@ -6,8 +6,9 @@ when, is up to the service.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
@@ -179,20 +180,20 @@ def put_range(given: RangeWrite, source: BinaryIO, progress: Callable[[int], Non
         UsageError: the content is empty.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-range
     """
-    piece = read_up_to(source, _PIECE_BYTES)
-    if not piece:
+    first = read_up_to(source, _PIECE_BYTES)
+    if not first:
         raise UsageError("the input is empty; nothing was written", reason="range_is_empty")
     run = _RangeRun(given)
+
+    def write(piece: bytes) -> None:
+        run.write(len(piece), piece)
+        progress(run.done_bytes)
+
+    pieces = chain([first], iter(lambda: read_up_to(source, _PIECE_BYTES), b""))
     with ExitStack() as until:
         try:
             run.begin(until)
-            while piece:
-                following = read_up_to(source, _PIECE_BYTES)
-                # More follows, so that a signal must still be heeded.
-                with commits.step() if following else nullcontext():
-                    run.write(len(piece), piece)
-                progress(run.done_bytes)
-                piece = following
+            commits.step_through(pieces, write)
         except (AzguardError, KeyboardInterrupt) as error:
             if not run.done_bytes:
                 raise

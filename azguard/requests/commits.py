@@ -3,8 +3,8 @@
 From the moment at which a write is known to be committed, no interruption may deny it.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import Enum
 from typing import TypeVar
@@ -50,6 +50,17 @@ def step() -> Iterator[None]:
         _put_off.reset(before)
     if interruptions:
         raise interruptions[0]
+
+
+def step_through(pieces: Iterable[T], write: Callable[[T], None]) -> None:
+    """Write each piece. All but the last are steps, after which a signal is heeded; each is read one ahead."""
+    following = iter(pieces)
+    piece = next(following, None)
+    while piece is not None:
+        after = next(following, None)
+        with nullcontext() if after is None else step():
+            write(piece)
+        piece = after
 
 
 def put_off(interruption: KeyboardInterrupt) -> None:

@@ -8,7 +8,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/append-block
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, BinaryIO, TypeVar
@@ -84,10 +84,7 @@ def append(
     try:
         with ExitStack() as until:
             run.prepare(until)
-            for piece, is_last in mark_last(chain([first], pieces)):
-                # A piece that is not the last one is no end: a signal after it must still be heeded.
-                with nullcontext() if is_last else commits.step():
-                    run.add(piece)
+            commits.step_through(chain([first], pieces), run.add)
     except (AzguardError, KeyboardInterrupt) as error:
         if not run.done_bytes and not run.created:
             raise
@@ -353,17 +350,6 @@ def join_lines(lines: Sequence[str]) -> bytes:
     if len(piece) > MOST_BYTES:
         raise _build_too_long(len(piece))
     return piece
-
-
-def mark_last(pieces: Iterator[Item]) -> Iterator[tuple[Item, bool]]:
-    """Yield each piece with whether it is the last one; a piece is asked for while the one before it waits."""
-    before = next(pieces, None)
-    if before is None:
-        return
-    for piece in pieces:
-        yield before, False
-        before = piece
-    yield before, True
 
 
 def _build_too_long(length: int) -> BadRequest:

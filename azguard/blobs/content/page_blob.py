@@ -3,7 +3,7 @@
 A page is a range of 512 bytes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -18,7 +18,7 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import ContentWritten, Written
-from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.resources.downloads import DataRange, name_range, walk_ranges
 from azguard.resources.parts import Rewritten
@@ -251,11 +251,10 @@ class PageBlobChange:
         check_range(0, self.length, "size")
         known: dict[str, Any] = {}
 
-        def attempt(found: Any, under: Conditions) -> Settled[Any]:
+        def plan(found: Any, under: Conditions) -> headers.BlobChange:
             _check_type(target, found)
             length, number = known["length"], known["number"] = self._foresee(found)
-            request = WriteRequest[Mapping[str, Any]](
-                target=target,
+            return headers.BlobChange(
                 send=lambda: self._send(target, under, deadline),
                 look=lambda patience: headers.find_outcome(
                     found,
@@ -264,13 +263,10 @@ class PageBlobChange:
                     patience,
                     lambda current: (current.size, current.page_blob_sequence_number) == (length, number),
                 ),
-                expected_etag=under.expected_etag,
-                resend=headers.excludes_copies(conditions, under),
+                lineage=found.metadata.get(KEY),
             )
-            settled = send_until_settled(request, deadline)
-            return Settled({**settled.answer, "lineage": found.metadata.get(KEY)}, settled.attempts, settled.doubts)
 
-        done = headers.rewrite(target, conditions, records, deadline, attempt, is_proved=True)
+        done = headers.rewrite(target, conditions, records, deadline, plan, is_proved=True)
         told = {"content_length": known["length"], "sequence_number": known["number"]}
         return PageBlobChanged(**vars(done.written), blob_type=PAGE_BLOB, **told), done
 

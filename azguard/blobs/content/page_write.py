@@ -7,14 +7,13 @@ Source: https://learn.microsoft.com/rest/api/storageservices/put-page
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, BinaryIO, cast
 
 from azguard.blobs import copy_sources, refusals
 from azguard.blobs.content import append_blob, page_blob
-from azguard.blobs.content.append_write import mark_last
 from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, UsageError, build_incomplete
@@ -94,14 +93,11 @@ def _write(
     first = next(pieces, None)
     if first is None:
         raise UsageError("the input is empty; nothing was written", reason="pages_are_empty")
-    run = _PageRun(given, records)
+    run = _PageRun(given, records, progress)
     try:
         with ExitStack() as until:
             run.prepare(until, first)
-            for piece, is_last in mark_last(chain([first], pieces)):
-                with nullcontext() if is_last else commits.step():
-                    run.add(piece)
-                progress(run.done_bytes)
+            commits.step_through(chain([first], pieces), run.add)
     except (AzguardError, KeyboardInterrupt) as error:
         if not run.done_bytes and not run.created:
             raise
@@ -115,6 +111,7 @@ class _PageRun:
 
     given: PageWrite
     records: LeaseRecords
+    progress: Callable[[int], None]
     lease: GuardLease | None = None
     #: Of the version that is written over next.
     etag: str = ""
@@ -177,6 +174,7 @@ class _PageRun:
         self.done_bytes += piece.length
         self.answer = settled.answer
         self.etag = settled.answer["etag"] or ""
+        self.progress(self.done_bytes)
 
     def _shut_out_copies(self, lease: GuardLease) -> None:
         """Have copies of what was sent refused, which would pass for the proof of the next piece."""

@@ -81,12 +81,8 @@ class Upload:
         """Return the upload with the lineage of the version it is guarded by, carried on, if that is ``wanted``."""
         if not wanted:
             return self
-        parent = self.conditions.expected_etag
-        if parent is None and not self.conditions.creates_only:
-            parent = UNSEEN
-        lineage = Lineage.parse(self.conditions.lineage).after(self.op, parent)
-        lineage = lineage if self.settings.tier is None else replace(lineage, tiered=True)
-        return replace(self, stamp=with_lineage(self.settings.metadata or {}, lineage)[KEY])
+        stamp = build_stamp(self.conditions, self.op, self.settings.metadata, tiered=self.settings.tier is not None)
+        return replace(self, stamp=stamp)
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -103,6 +99,15 @@ class Upload:
         from azguard.guards import fences
 
         return fences.with_fence_tag(tags, fence) or None
+
+
+def build_stamp(conditions: Conditions, op: str, metadata: Mapping[str, str] | None, *, tiered: bool) -> str:
+    """Return the lineage of a new version beside its metadata; ``tiered`` says that its tier may have been chosen."""
+    parent = conditions.expected_etag
+    if parent is None and not conditions.creates_only:
+        parent = UNSEEN
+    lineage = Lineage.parse(conditions.lineage).after(op, parent)
+    return with_lineage(metadata or {}, replace(lineage, tiered=True) if tiered else lineage)[KEY]
 
 
 class ListedBlock(NamedTuple):
