@@ -267,7 +267,7 @@ class _Place:
                 environ = self._prepare(order, Path(name))
                 told = self._guard(order, environ)
         except OSError as error:
-            why = f"the files of the command cannot be written in {tempfile.gettempdir()}: {error.strerror}"
+            why = f"the files of the command cannot be written in {tempfile.tempdir or 'any folder'}: {error.strerror}"
             told = {"is": "failed", "status": NO_ROOM, "why": why}
         finally:
             _redirect(os.devnull)

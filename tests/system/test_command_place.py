@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +73,16 @@ def test_a_command_whose_files_cannot_be_written_is_told_with_the_folder(place: 
     with pytest.raises(GaveUp, match=r"the files of the command cannot be written in /.*: File name too long"):
         place.start(CommandOrder(["true"], b"", files={"A" * 300: "x"}))
     assert run(place, "exit 3") == CommandEnd(3)
+
+
+def test_a_machine_without_a_folder_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "_candidate_tempdir_list", list)
+        (place,) = CommandPlace.fork(1, dict(os.environ))
+    with pytest.raises(GaveUp, match=r"cannot be written in any folder: No usable temporary directory found"):
+        place.start(CommandOrder(["true"], b""))
+    command_place.close_all([place])
 
 
 def test_a_machine_without_room_for_a_process_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
