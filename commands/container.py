@@ -156,10 +156,8 @@ def set_policies(
 
     Topics: conditions
     """
-    from azguard.blobs.containers import replace_acl
-
     target = env.locate(container, Kind.CONTAINER)
     stays = file is None and public_access is not None
     policies, seen = (None, None) if stays else parts.read_policies(file, Kind.CONTAINER)
-    done = replace_acl(target, policies, public_access, env.conditions(target, seen), env.deadline)
+    done = containers.replace_acl(target, policies, public_access, env.conditions(target, seen), env.deadline)
     parts.record_replaced(env, target, Part.ACL, done)

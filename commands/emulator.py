@@ -73,7 +73,7 @@ def start(
     Examples:
         azguard emulator start && eval "$(azguard emulator env)"
     """
-    env = _local(env)
+    check_system()
     ports = _choose_ports(
         {"blob": blob_port, "queue": queue_port, "table": table_port, "file": file_port, "smb": smb_port}
     )
@@ -103,7 +103,7 @@ def stop(env: Environment) -> None:
     Examples:
         azguard emulator stop
     """
-    env = _local(env)
+    check_system()
     stopped = background.stop(env.folders.emulator)
     env.out.show(stopped)
     if stopped.outcome != "stopped":
@@ -117,7 +117,7 @@ def status(env: Environment) -> int:
     Examples:
         azguard emulator status
     """
-    env = _local(env)
+    check_system()
     found = background.status(env.folders.emulator)
     return env.out.answer(found, 0 if found.answering else NotFound.exit_code)
 
@@ -140,7 +140,7 @@ def env_(
         eval "$(azguard emulator env)"
         eval "$(azguard emulator env --unset)"
     """
-    env = _local(env)
+    check_system()
     syntax = shell or _shell(env)
     if unset:
         sys.stdout.write(f"{background.write_unset(syntax)}\n")
@@ -171,17 +171,12 @@ def run(
     from azguard.processes import child
 
     command_line.require_divider(command, env.argv)
-    env = _local(env)
+    check_system()
     child.check(command, env.environ)
     with background.private(env.folders.emulator, env.environ, smb=smb, wait=wait, say=env.out.info) as mine:
         _forget(env, from_connection_string(mine.connection_string).endpoints.values())
         env.cache.close()
         return child.run(command, {**env.environ, **mine.variables}).status
-
-
-def _local(env: Environment) -> Environment:
-    check_system()
-    return env
 
 
 def _forget(env: Environment, endpoints: Iterable[str]) -> None:

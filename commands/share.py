@@ -176,8 +176,6 @@ def stats(env: Environment, share: addresses.Share) -> None:
         azguard share stats team
         azguard share stats team --query usage_bytes -o tsv
     """
-    from azguard.files import shares
-
     target = env.locate(share, Kind.SHARE)
     env.out.show(shares.count_bytes(target, env.conditions(target), env.deadline))
 
@@ -203,8 +201,6 @@ def quota(
 
     Topics: files
     """
-    from azguard.files import shares
-
     target = env.locate(share, Kind.SHARE, writable=True)
     wanted = quota if gibibytes is None else gibibytes
     assert wanted is not None  # says the rule

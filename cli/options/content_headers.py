@@ -1,10 +1,13 @@
-"""The options of content: its headers and SMB properties, and which bytes of it."""
+"""The options of content: its headers and SMB properties, which bytes of it, and where a get writes it."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
-from azguard.cli.input import values
+from azguard.cli.input import streams, values
+from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
 from azguard.cli.options.types import HEADER, MD5, SIZE, TEXT, ValueType, size, whole
 from azguard.cli.parsing.rows import option
@@ -13,6 +16,8 @@ from azguard.errors import UsageError
 from azguard.frozen import frozen
 
 if TYPE_CHECKING:
+    from azguard.accounts.account import Target
+    from azguard.cli.context import Environment
     from azguard.files.entries import SmbProperties
     from azguard.requests.delivery import Span
 
@@ -89,9 +94,11 @@ class ContentOptions:
 
     def open(self, *, takes_folders: bool = False) -> AbstractContextManager[BinaryIO]:
         """Return the content to read; see ``streams.content``."""
-        from azguard.cli.input import streams
-
         return streams.content(self.file, takes_folders=takes_folders, text=self.content)
+
+    def may_be_empty(self, *, allowed: bool) -> bool:
+        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
+        return allowed or streams.keeps_content(self.file)
 
 
 @frozen
@@ -113,12 +120,6 @@ class PutContentOptions(HeaderOptions, ContentOptions):
     def read_headers_of(self, name: str) -> dict[str, str | None]:
         """Return the content headers of what is put under a name; see ``read_headers``."""
         return {**self.read_headers(), "content_type": values.content_type(self.content_type, name, self.file)}
-
-    def may_be_empty(self, allowed: bool) -> bool:
-        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
-        from azguard.cli.input import streams
-
-        return allowed or streams.keeps_content(self.file)
 
 
 @frozen
@@ -151,6 +152,39 @@ class SmbPropertyOptions:
 
 #: Of a command that sets nothing else.
 SOME_SMB_PROPERTY = any_of(SMB, NOTHING_TO_SET, "name a property: --attributes Hidden")
+
+
+@frozen
+class DownloadOptions:
+    """Where a get writes content, and its result."""
+
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Write to this file.", TEXT, otherwise="to stdout")] = (
+        None
+    )
+    result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.", TEXT)] = None
+    overwrite: Overwrite = False
+
+    def get(self, env: "Environment", target: "Target", plan: Callable[[], Callable[[], Any]], span: "Span") -> None:
+        """Download what ``plan`` returns the beginning of, and remember its version if it is whole."""
+        from azguard.resources import downloads
+
+        path, beside = streams.choose_places(self.file, self.result, env.out.query)
+        begin = plan()
+        with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
+            if path is None:
+                got, lineage = downloads.to_stream(target, begin, streams.stdout(), progress.at)
+                place = to_stream(streams.stdout(), got.length)
+            else:
+                admit = partial(env.reads.check_copy, target, path, overwrites=self.overwrite)
+                got, lineage = downloads.to_file(target, begin, path, env.deadline, progress.at, admit)
+                place = to_file(path, got.inode)
+        if place.is_kept and span.is_whole:
+            env.reads.record(target, got, place.copy, lineage)
+        if beside is not None:
+            streams.write_json(beside, got)
+        # Without a file the content itself went to stdout.
+        if path is not None:
+            env.out.show(got)
 
 
 # What az counts in: the service's own numbers of bytes have 63 bits.

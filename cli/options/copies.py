@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
+from azguard.cli.nouns import Noun
+from azguard.cli.options import common
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import option
+from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import any_of, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.naming import same_host
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from azguard.blobs.copy_sources import SourcePiece
     from azguard.guards.resolve import Conditions
+    from azguard.wire.rows import Operation
 
 
 _PLACES = {"blob": "CONTAINER/NAME", "file": "SHARE/PATH"}
@@ -84,6 +88,35 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
         )
     public = Account(location.account_name or "", {kind.service: location.endpoint}, Auth.ANONYMOUS)
     return Target(public, location.address)
+
+
+def declare_abort(app: Group, noun: Noun, operation: "Operation", note: str = "") -> None:
+    """Declare the command that stops a pending copy; ``note`` stands in its help."""
+
+    def abort_copy(env: Environment, resource: Any, copy_id: CopyId = None, *, dry_run: common.DryRun = False) -> None:
+        from azguard.resources import copies
+
+        target = noun.locate(env, resource)
+        done = copies.abort(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
+        if not dry_run:
+            env.reads.forget(target)
+        env.out.show(done)
+
+    line = f"azguard {noun.word} abort-copy {noun.example}"
+    text = f"""Stop a copy that is pending. The destination is then an empty {noun.word}.
+
+    {note}
+
+    If the copy was stopped before, the exit status is 0 and the outcome is unchanged. If it has ended otherwise, the
+    exit status is 42: there is nothing to stop, and the destination stays as it is.
+
+    Examples:
+        {line}
+        {line} --copy-id "$COPY_ID"
+
+    Topics: {noun.topic}
+    """
+    noun.declare(app, "abort-copy", common.operation(operation), text, abort_copy)
 
 
 SourceUrl = Annotated[

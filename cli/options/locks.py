@@ -22,6 +22,7 @@ from azguard.requests.deadline import Deadline
 from azguard.wire import listeners
 
 if TYPE_CHECKING:
+    from azguard.locks.guarded_run import GuardedCommand
     from azguard.locks.lock_blobs import AcquireSettings, LockRequest
 
 # As large as the ids of CI runs, and what other tools can read as a number.
@@ -140,10 +141,26 @@ class GuardedRunOptions(common.WaitOptions):
         checked("ADDRESS... --", "the words before -- are addresses, those behind it are the command", "locks.split"),
     )
 
-    @property
-    def heartbeat(self) -> Path | None:
-        """Return the file that says until when the lock is held; None is no file."""
-        return None if self.heartbeat_file is None else Path(self.heartbeat_file)
+    def build_command(
+        self, env: Environment, words: Sequence[str], address: str | None, *, is_fenced: bool = True
+    ) -> "GuardedCommand":
+        """Return the command that runs under the lock; ``address`` is that of the lock, if there is one alone."""
+        from azguard.locks.environment import is_under_lock
+        from azguard.locks.guarded_run import GuardedCommand
+
+        return GuardedCommand(
+            words=words,
+            environ=env.environ,
+            grace=self.grace,
+            on_lost=self.on_lost,
+            say=env.out.say,
+            address=address,
+            heartbeat=None if self.heartbeat_file is None else Path(self.heartbeat_file),
+            is_nested=is_under_lock(env.environ),
+            is_fenced=is_fenced,
+            busy_status=self.conflict_exit_code,
+            lost_status=self.lost_exit_code,
+        )
 
     def check_grace(self, seconds: float, what: str, need: str) -> None:
         """Refuse a grace that takes more than a third of the time after which the lock is lost.

@@ -136,11 +136,6 @@ class AppendOptions(ContentOptions):
         """Return how many bytes are to be read, where that is known."""
         return None if source is None else streams.size(source)
 
-    @property
-    def takes_empty(self) -> bool:
-        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
-        return self.allow_empty or streams.keeps_content(self.file)
-
     def _find_conditions(self, env: Environment, target: Target, asked: RequestedConditions) -> Any:
         found = env.conditions(target)
         own = [each for each in asked.values if not each.of_source]
@@ -202,9 +197,9 @@ def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
     target = env.locate(blob, Kind.BLOB, writable=True)
     plan = given.plan(env, target)
     with given.open_here() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
-        done = append_write.append(
-            plan, given.read(env, plan, source), env.lease_records, progress.at, allow_empty=given.takes_empty
-        )
+        pieces = given.read(env, plan, source)
+        allows_empty = given.may_be_empty(allowed=given.allow_empty)
+        done = append_write.append(plan, pieces, env.lease_records, progress.at, allow_empty=allows_empty)
     append_write.remember_append(plan, done, env.reads)
     env.out.show(done)
 

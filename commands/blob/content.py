@@ -8,14 +8,10 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
-from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import (
-    PutContentOptions,
-    SpanOptions,
-)
+from azguard.cli.options.content_headers import DownloadOptions, PutContentOptions, SpanOptions
 from azguard.cli.options.trees import Folder, TreeGetOptions, TreeOptions, TreePutOptions, refuse_second
-from azguard.cli.options.types import TEXT, choice
+from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, excludes, needs
@@ -68,11 +64,6 @@ class BlobPutOptions(PutContentOptions):
 
         headers = self.read_headers_of(name)
         return Settings(**headers, tier=self.tier, metadata=self.metadata or {}, tags=self.tags or {})
-
-    @property
-    def takes_empty(self) -> bool:
-        """Return whether empty content may be meant."""
-        return self.may_be_empty(self.allow_empty)
 
     def write_keeping_snapshot(self, upload: "Upload", write: "Callable[[Upload], Any]") -> Any:
         """Return the result of the write; with --snapshot-first, keep a snapshot of the replaced version before."""
@@ -127,12 +118,8 @@ def get(
     env: Environment,
     blob: common.Blob,
     folder: Folder = None,
-    file: Annotated[
-        str | None, option("--file, -f", "FILE|-", "Write to this file.", TEXT, otherwise="to stdout")
-    ] = None,
-    result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.", TEXT)] = None,
     *,
-    overwrite: Overwrite = False,
+    to: DownloadOptions,
     given: BlobGetOptions,
     tree: TreeGetOptions,
 ) -> None:
@@ -160,35 +147,21 @@ def get(
     Topics: scopes, trees
     """
     from azguard.blobs.content.download import BlobDownload
-    from azguard.resources import downloads
 
     if tree.recursive:
         from azguard.cli.input import addresses
 
-        tree.get(env, addresses.blob_tree(env, blob), folder, overwrites=overwrite)
+        tree.get(env, addresses.blob_tree(env, blob), folder, overwrites=to.overwrite)
         return
     refuse_second(env, folder)
     target, span = env.locate(blob, Kind.BLOB), given.build_span()
-    path, beside = streams.choose_places(file, result, env.out.query)
-    conditions = given.conditions(env, target)
-    validates = given.validate_content
-    begin = partial(BlobDownload, target, conditions, env.deadline.fresh, validates=validates, span=span)
-    with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
-        if path is None:
-            out = streams.stdout()
-            got, lineage = downloads.to_stream(target, begin, out, progress.at)
-            place = to_stream(out, got.length)
-        else:
-            admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
-            got, lineage = downloads.to_file(target, begin, path, env.deadline, progress.at, admit)
-            place = to_file(path, got.inode)
-    if place.is_kept and span.is_whole:
-        env.reads.record(target, got, place.copy, lineage)
-    if beside is not None:
-        streams.write_json(beside, got)
-    # Without a file the content itself went to stdout.
-    if path is not None:
-        env.out.show(got)
+
+    def plan() -> partial[BlobDownload]:
+        conditions = given.conditions(env, target)
+        validates = given.validate_content
+        return partial(BlobDownload, target, conditions, env.deadline.fresh, validates=validates, span=span)
+
+    to.get(env, target, plan, span)
 
 
 @app.command(
@@ -259,7 +232,8 @@ def put(
             any_type=given.blob_type is not None,
         ).add_lineage(wanted=not given.no_lineage)
         with env.out.progress_bar(f"put {target}", size) as progress:
-            write = partial(put_blob.put, source=stream, progress=progress.at, allow_empty=given.takes_empty)
+            allows_empty = given.may_be_empty(allowed=given.allow_empty)
+            write = partial(put_blob.put, source=stream, progress=progress.at, allow_empty=allows_empty)
             written = given.write_keeping_snapshot(upload, _or_leave_alone(write) if skip else write)
     env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, upload.stamp)
     # A file of another size was read from its middle, or changed meanwhile.

@@ -8,8 +8,9 @@ from azguard.address import Kind
 from azguard.cli import completers, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
+from azguard.cli.nouns import Noun
 from azguard.cli.options import common
-from azguard.cli.options.copies import RULES, CopyId, find_ends, locate_source
+from azguard.cli.options.copies import RULES, declare_abort, find_ends, locate_source
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -104,7 +105,6 @@ def copy(
     """
     from azguard.blobs import copies
     from azguard.blobs.content.upload import create_only
-    from azguard.resources.lifecycles import find_existing
 
     source, destination = find_ends(blob, to, given.source)
     target = env.locate(destination, Kind.BLOB, writable=True)
@@ -119,7 +119,7 @@ def copy(
         has_lineage=not given.no_lineage,
     )
     copied = lifecycles.create_unless_exists(
-        lambda: copies.copy(plan), lambda: find_existing(target, plan.op, plan.deadline), skip=skip
+        lambda: copies.copy(plan), lambda: lifecycles.find_existing(target, plan.op, plan.deadline), skip=skip
     )
     if given.waiting.wait is not None and isinstance(copied, copies.BlobCopied):
         _say_waiting(env, copied)
@@ -130,31 +130,7 @@ def copy(
     env.out.show(copied)
 
 
-@app.command("abort-copy", spec=common.operation(BLOB_ABORT_COPY))
-def abort_copy(
-    env: Environment,
-    blob: _Destination,
-    copy_id: CopyId = None,
-    dry_run: common.DryRun = False,
-) -> None:
-    """Stop a copy that is pending. The destination is then an empty blob.
-
-    If the copy was stopped before, the exit status is 0 and the outcome is unchanged. If it has ended otherwise, the
-    exit status is 42: there is nothing to stop, and the destination stays as it is.
-
-    Examples:
-        azguard blob abort-copy site/copy.json
-        azguard blob abort-copy site/copy.json --copy-id "$COPY_ID"
-
-    Topics: copies
-    """
-    from azguard.resources import copies
-
-    target = env.locate(blob, Kind.BLOB, writable=True)
-    done = copies.abort(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
-    if not dry_run:
-        env.reads.forget(target)
-    env.out.show(done)
+declare_abort(app, Noun(Kind.BLOB, "blob", _Destination, "site/copy.json", "copies"), BLOB_ABORT_COPY)
 
 
 @app.command(spec=common.operation(BLOB_SNAPSHOT))

@@ -2,9 +2,8 @@
 
 from typing import Annotated, Any, ClassVar
 
-from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.blobs.headers import TIERS
+from azguard.blobs import headers
 from azguard.cli import parts
 from azguard.cli.context import Environment
 from azguard.cli.nouns import Noun
@@ -17,7 +16,6 @@ from azguard.cli.rules.engine import Rule, any_of, checked, one_of
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
-from azguard.guards.resolve import Conditions
 from azguard.wire.operations.blobs import (
     BLOB_GET_PROPERTIES,
     BLOB_GET_TAGS,
@@ -29,25 +27,13 @@ from azguard.wire.operations.blobs import (
 from azguard.wire.rows import Part
 
 
-def _read_metadata(*asked: Any) -> Any:
-    from azguard.blobs import headers
-
-    return headers.get_metadata(*asked)
-
-
-def _replace_metadata(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
-    from azguard.blobs import headers
-
-    return headers.replace_metadata(target, wanted, conditions, env.lease_records, env.deadline)
-
-
 def _read_tags(*asked: Any) -> Any:
     from azguard.blobs import tags
 
     return tags.get(*asked)
 
 
-_TIER = spelt("|".join(TIERS))
+_TIER = spelt("|".join(headers.TIERS))
 app = Group("Properties of a blob: metadata, tags, set-properties, tier.")
 _BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
 metadata_app = parts.declare_part(
@@ -55,7 +41,7 @@ metadata_app = parts.declare_part(
     _BLOB,
     Part.METADATA,
     BLOB_GET_PROPERTIES,
-    _read_metadata,
+    headers.get_metadata,
     "What you read of the content still guards the next put.",
 )
 parts.declare_set(
@@ -63,7 +49,9 @@ parts.declare_set(
     _BLOB,
     Part.METADATA,
     BLOB_SET_METADATA,
-    _replace_metadata,
+    lambda env, target, wanted, conditions: headers.replace_metadata(
+        target, wanted, conditions, env.lease_records, env.deadline
+    ),
     """Replace all metadata of a blob, but only of the version you have seen.
 
     A file that metadata get printed names its version, which guards the write. Without such a file, the version that
@@ -164,7 +152,6 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
 
     Topics: conditions
     """
-    from azguard.blobs import headers
     from azguard.resources.properties import ContentHeaders
 
     target = env.locate(blob, Kind.BLOB, writable=True)
@@ -215,10 +202,8 @@ def tier(
 
     Topics: conditions
     """
-    from azguard.blobs.headers import TierChange
-
     target = env.locate(blob, Kind.BLOB)
-    change = TierChange(
+    change = headers.TierChange(
         target=target,
         tier=tier or tier_ or "",
         priority=rehydrate_priority,

@@ -9,11 +9,16 @@ from azguard.address import Kind
 from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams
-from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import ContentOptions, PutContentOptions, SmbPropertyOptions, SpanOptions
+from azguard.cli.options.content_headers import (
+    ContentOptions,
+    DownloadOptions,
+    PutContentOptions,
+    SmbPropertyOptions,
+    SpanOptions,
+)
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
-from azguard.cli.options.types import SIZE, TEXT, size
+from azguard.cli.options.types import SIZE, size
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, needs, one_of
@@ -55,24 +60,14 @@ class FilePutOptions(PutContentOptions):
 
         return ContentHeaders(**self.read_headers_of(name)), self.smb.build()
 
-    @property
-    def takes_empty(self) -> bool:
-        """Return whether empty content may be meant."""
-        return self.may_be_empty(self.allow_empty)
-
 
 @app.command(spec=common.operation(FILE_GET))
 def get(
     env: Environment,
-    file: addresses.File,
+    path: addresses.File,
     folder: Folder = None,
-    to: Annotated[
-        str | None,
-        option("--file, -f", "FILE|-", "Write to this file.", TEXT, otherwise="to stdout"),
-    ] = None,
-    result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.", TEXT)] = None,
     *,
-    overwrite: Overwrite = False,
+    to: DownloadOptions,
     given: SpanOptions,
     tree: TreeGetOptions,
 ) -> None:
@@ -99,31 +94,18 @@ def get(
     Topics: files, scopes, trees
     """
     from azguard.files.content import FileDownload
-    from azguard.resources import downloads
 
     if tree.recursive:
-        tree.get(env, addresses.file_tree(env, file, writable=False), folder, overwrites=overwrite)
+        tree.get(env, addresses.file_tree(env, path, writable=False), folder, overwrites=to.overwrite)
         return
     refuse_second(env, folder)
-    target = env.locate(file, Kind.FILE)
+    target = env.locate(path, Kind.FILE)
     span = given.build_span()
-    path, beside = streams.choose_places(to, result, env.out.query)
-    begin = partial(FileDownload, target, env.conditions(target).lease_id, env.deadline.fresh, span)
-    with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
-        if path is None:
-            got, lineage = downloads.to_stream(target, begin, streams.stdout(), progress.at)
-            place = to_stream(streams.stdout(), got.length)
-        else:
-            admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
-            got, lineage = downloads.to_file(target, begin, path, env.deadline, progress.at, admit)
-            place = to_file(path, got.inode)
-    if place.is_kept and span.is_whole:
-        env.reads.record(target, got, place.copy, lineage)
-    if beside is not None:
-        streams.write_json(beside, got)
-    # Without a file the content itself went to stdout.
-    if path is not None:
-        env.out.show(got)
+
+    def plan() -> partial[FileDownload]:
+        return partial(FileDownload, target, env.conditions(target).lease_id, env.deadline.fresh, span)
+
+    to.get(env, target, plan, span)
 
 
 @app.command(
@@ -179,6 +161,7 @@ def put(
     target = env.locate(path, Kind.FILE, writable=True)
     skip = given.if_exists is not None
     headers, smb = given.build_properties(target.address.name)
+    allows_empty = given.may_be_empty(allowed=given.allow_empty)
     with given.open(takes_folders=True) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
         upload = replacing.FileUpload(
@@ -194,7 +177,7 @@ def put(
         with env.out.progress_bar(f"put {target}", size) as progress:
             written = _write(
                 upload,
-                lambda: replacing.put(upload, stream, size, guarding, progress.at, allow_empty=given.takes_empty),
+                lambda: replacing.put(upload, stream, size, guarding, progress.at, allow_empty=allows_empty),
                 skip=skip,
             )
     lineage = getattr(written, "lineage", None)

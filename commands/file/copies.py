@@ -7,9 +7,10 @@ from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
+from azguard.cli.nouns import Noun
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import SmbPropertyOptions
-from azguard.cli.options.copies import RULES, CopyId, find_ends, locate_source
+from azguard.cli.options.copies import RULES, declare_abort, find_ends, locate_source
 from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -187,35 +188,14 @@ def copy(
     env.out.show(copied)
 
 
-@app.command("abort-copy", spec=common.operation(FILE_ABORT_COPY))
-def abort_copy(
-    env: Environment,
-    path: _Destination,
-    copy_id: CopyId = None,
-    dry_run: common.DryRun = False,
-) -> None:
-    """Stop a copy that is pending. The destination is then an empty file.
-
-    It is for copies that other programs began, such as az storage file copy start. azguard file copy stops its own copy
-    when it is interrupted. If azguard was killed on another machine, azguard file list SHARE --prefix .azguard- shows
-    its temporary file: stop the copy into it, and delete it.
-
-    If the copy was stopped before, the exit status is 0 and the outcome is unchanged. If it has ended otherwise, the
-    exit status is 42: there is nothing to stop, and the destination stays as it is.
-
-    Examples:
-        azguard file abort-copy team/copy.txt
-        azguard file abort-copy team/copy.txt --copy-id "$COPY_ID"
-
-    Topics: files
-    """
-    from azguard.resources import copies
-
-    target = env.locate(path, Kind.FILE, writable=True)
-    done = copies.abort(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
-    if not dry_run:
-        env.reads.forget(target)
-    env.out.show(done)
+declare_abort(
+    app,
+    Noun(Kind.FILE, "file", _Destination, "team/copy.txt", "files"),
+    FILE_ABORT_COPY,
+    """It is for copies that other programs began, such as az storage file copy start. azguard file copy stops its own
+    copy when it is interrupted. If azguard was killed on another machine, azguard file list SHARE --prefix .azguard-
+    shows its temporary file: stop the copy into it, and delete it.""",
+)
 
 
 @app.command(spec=common.operation(FILE_RENAME))

@@ -1,7 +1,7 @@
 """``azguard file``: handle, lock: who has a file open through SMB."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Annotated, ClassVar
 
@@ -16,14 +16,11 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, one_of
 from azguard.errors import Partial, UsageError
-from azguard.files.handles import BreakFileLock
+from azguard.files import handles
 from azguard.frozen import frozen
-from azguard.locks.environment import is_under_lock
-from azguard.locks.guarded_run import GuardedCommand
 from azguard.processes import child
-from azguard.smb import file_lock
+from azguard.smb import file_lock, file_lock_run
 from azguard.smb.file_lock import ByteRange, FileLock, FileLockSettings, Share
-from azguard.smb.file_lock_run import FileLockPlan
 from azguard.times import parse_size
 from azguard.wire import listeners
 from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES, FILE_LIST_HANDLES
@@ -105,7 +102,7 @@ class FileLockOptions:
     )
 
 
-def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOptions) -> FileLockPlan:
+def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOptions) -> file_lock_run.FileLockPlan:
     """Return the plan that the options describe.
 
     Raises:
@@ -124,46 +121,19 @@ def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOption
     target = env.locate(addresses[0], Kind.FILE, writable=True)
     server = file_lock.find_place(target.account, given.smb_port, env.environ)
     child.check(command, env.environ)
-    return FileLockPlan(
+    return file_lock_run.FileLockPlan(
         lock=FileLock(target, server, Share(given.share), given.byte_range, given.shared),
-        command=GuardedCommand(
-            words=command,
-            environ=env.environ,
-            grace=run.grace,
-            on_lost=run.on_lost,
+        command=run.build_command(env, command, str(target.address), is_fenced=False),
+        settings=FileLockSettings(
+            wait=run.wait_seconds,
+            patience=env.deadline.seconds,
+            lost_after=given.lost_after,
+            create=not given.no_create,
             say=env.out.say,
-            address=str(target.address),
-            heartbeat=run.heartbeat,
-            is_nested=is_under_lock(env.environ),
-            is_fenced=False,
-            busy_status=run.conflict_exit_code,
-            lost_status=run.lost_exit_code,
+            tell=listeners.tell_listeners,
+            uniform=random.SystemRandom().uniform,
         ),
-        settings=_settings(env, given),
         on_held=lambda: env.out.note(f"holding {target}"),
-    )
-
-
-def to_break(env: Environment, file: str, machine: str | None, *, yes: bool) -> BreakFileLock:
-    """Return which lock to break, and what says that it is meant."""
-    target = env.locate(file, Kind.FILE, writable=True)
-    return BreakFileLock(target, machine, assume_yes=yes)
-
-
-def choose_confirmation() -> Callable[[], None] | None:
-    """Return the function that asks the person at the terminal; None if there is no terminal."""
-    return (lambda: streams.confirm("close it?", "nothing was closed")) if streams.on_terminal() else None
-
-
-def _settings(env: Environment, given: FileLockOptions) -> FileLockSettings:
-    return FileLockSettings(
-        wait=given.run.wait_seconds,
-        patience=env.deadline.seconds,
-        lost_after=given.lost_after,
-        create=not given.no_create,
-        say=env.out.say,
-        tell=listeners.tell_listeners,
-        uniform=random.SystemRandom().uniform,
     )
 
 
@@ -185,8 +155,6 @@ def list_handles(
 
     Topics: files
     """
-    from azguard.files import handles
-
     target = addresses.locate_path(env, path)
     env.out.show_each(handles.list_handles(target, env.deadline, recursive=recursive, limit=num_results))
 
@@ -224,8 +192,6 @@ def close_handles(
 
     Topics: files
     """
-    from azguard.files import handles
-
     target = addresses.locate_path(env, path)
     if dry_run:
         found = handles.list_handles(target, env.deadline, recursive=recursive, limit=None)
@@ -285,9 +251,7 @@ def run_locked(
 
     Topics: smb-locks
     """
-    from azguard.smb import file_lock_run as core
-
-    return core.run_locked(plan_file_lock(env, words, given))
+    return file_lock_run.run_locked(plan_file_lock(env, words, given))
 
 
 @lock_app.command(name="list", spec=common.operation(FILE_LIST_HANDLES))
@@ -304,8 +268,6 @@ def list_holders(env: Environment, path: addresses.Path, num_results: common.Lim
 
     Topics: smb-locks
     """
-    from azguard.files import handles
-
     env.out.show_each(handles.list_holders(addresses.locate_path(env, path), env.deadline, num_results))
 
 
@@ -335,11 +297,11 @@ def break_lock(
 
     Topics: smb-locks
     """
-    from azguard.files import handles
-
-    request = to_break(env, file, if_owner, yes=yes)
+    target = env.locate(file, Kind.FILE, writable=True)
+    request = handles.BreakFileLock(target, if_owner, assume_yes=yes)
     if dry_run:
         env.out.show_each(handles.look_before_breaking(request, env.deadline, env.out.info))
         return 0
-    done = handles.break_after_showing(request, env.deadline, env.out.info, choose_confirmation())
+    confirm = (lambda: streams.confirm("close it?", "nothing was closed")) if streams.on_terminal() else None
+    done = handles.break_after_showing(request, env.deadline, env.out.info, confirm)
     return env.out.answer(done, Partial.exit_code if done.failed else 0)

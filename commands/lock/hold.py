@@ -216,8 +216,6 @@ def check(env: Environment, address: _OwnLock = None, lock_container: common.Loc
 
     Topics: locks
     """
-    from azguard.locks import job_locks
-
     found = find_known(env, address, lock_container)
     checked = [job_locks.check(each, env.deadline.fresh()) for each in found]
     if len(checked) == 1:

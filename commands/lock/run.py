@@ -19,8 +19,6 @@ from azguard.cli.parsing.tree import Group
 from azguard.frozen import frozen
 from azguard.leases.owners import Owner
 from azguard.locks import run as core
-from azguard.locks.environment import is_under_lock
-from azguard.locks.guarded_run import GuardedCommand
 from azguard.locks.run import LockPlan
 from azguard.processes import child
 
@@ -69,18 +67,7 @@ def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str],
         context.warn_of_end(each.target, run.wait_seconds + seconds, env.out.warn_once)
     return LockPlan(
         locks=requests,
-        command=GuardedCommand(
-            words=command,
-            environ=env.environ,
-            grace=run.grace,
-            on_lost=run.on_lost,
-            say=env.out.say,
-            address=str(targets[0].address) if len(targets) == 1 else None,
-            heartbeat=run.heartbeat,
-            is_nested=is_under_lock(env.environ),
-            busy_status=run.conflict_exit_code,
-            lost_status=run.lost_exit_code,
-        ),
+        command=run.build_command(env, command, str(targets[0].address) if len(targets) == 1 else None),
         settings=given.lock.settings(env, _owner(env, command, given)),
         wait=run.wait_seconds,
         on_held=lambda held: env.out.note(f"holding {held.target}{_describe_fence(held.fence)}"),
