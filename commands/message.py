@@ -12,15 +12,16 @@ from azguard.cli.options.messages import (
     HIDING_OF_RECEIVED,
     LIFE,
     LONGEST_SECONDS,
+    POISONED,
     BodyFile,
     Encoding,
     Message,
     Number,
     PopReceipt,
+    deliver,
     find_receipt,
 )
 from azguard.cli.options.types import TEXT
-from azguard.cli.output import received
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
@@ -155,7 +156,7 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
 def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
     """Warn of a message that is sent as encoded already, and is not what readers of base64 decode."""
     if text is not None and encoding == message_format.RAW and message_format.Body.of(text).decoded is None:
-        env.out.warn(f"the content is not base64: {received.POISONED}")
+        env.out.warn(f"the content is not base64: {POISONED}")
 
 
 @app.command(spec=common.operation(QUEUE_PUT_MESSAGE))
@@ -218,7 +219,7 @@ def get(
     target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
     found = messages.receive(target, num_messages, visibility_timeout, encoding, env.deadline)
-    received.deliver(env, found, encoding, file)
+    deliver(env, found, encoding, file)
 
 
 @app.command(spec=common.operation(QUEUE_PEEK_MESSAGES))

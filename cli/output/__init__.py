@@ -6,7 +6,6 @@
 ``terminal``   what a stream can show: width, colour, characters; lines and bars that are drawn again in their place
 ``stream``     stdout, and what if it cannot be written
 ``json_form``  results as what JSON knows, the text of that for programs, and what ``--query`` picks of it
-``received``   messages that were received, whose receipts must not be lost
 ``trees``      what a run over a tree shows, and how far it is
 ``holdings``   who holds what: once, or again and again
 ``demo``       the demonstration as people see it
