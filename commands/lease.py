@@ -68,7 +68,7 @@ _HOW_ENDED = {
 
 
 def _read_states(text: str, name: str) -> frozenset[str]:
-    return frozenset(values.choice(each.strip(), name, STATES) or "" for each in text.split(","))
+    return frozenset(values.choice(each.strip(), name, STATES) for each in text.split(","))
 
 
 _LEASE_STATES = ValueType("states", _read_states, lambda states: ",".join(each for each in STATES if each in states))

@@ -14,20 +14,18 @@ _MOST_DIGITS = 19
 _BYTES_OF_MD5 = 16
 
 
-def not_empty(text: str | None, option: str) -> str | None:
+def not_empty(text: str, option: str) -> str:
     """Return the text, refusing an empty one."""
-    if text is not None and not text.strip():
+    if not text.strip():
         raise UsageError(f"{option} is empty", hint="an unset shell variable looks like this; leave the option out")
     return text
 
 
-def header(text: str | None, option: str) -> str | None:
+def header(text: str, option: str) -> str:
     """Return the value of a content header, refusing what no HTTP request can carry or keep as it is."""
-    if not not_empty(text, option):
-        return text
     from azguard.documents.metadata import is_value
 
-    if not is_value(text or ""):
+    if not is_value(not_empty(text, option)):
         raise UsageError(
             f"{option}: {text!r} cannot stand in a header",
             hint="use visible ASCII without spaces at either end; a file name: attachment; filename*=UTF-8''%C3%A9.pdf",
@@ -35,16 +33,16 @@ def header(text: str | None, option: str) -> str | None:
     return text
 
 
-def choice(text: str | None, option: str, known: Sequence[str]) -> str | None:
+def choice(text: str, option: str, known: Sequence[str]) -> str:
     """Return the text if it is one of the known words."""
-    if not_empty(text, option) is not None and text not in known:
+    if not_empty(text, option) not in known:
         raise UsageError(f"{option} {text!r} is not known", hint=" or ".join(known))
     return text
 
 
-def count(text: str | None, option: str) -> int | None:
+def count(text: str, option: str) -> int | None:
     """Return a whole number above zero."""
-    if text is None or text == "*":
+    if text == "*":
         return None
     if not (text.isascii() and text.isdigit() and text.strip("0")):
         raise UsageError(f"{option}: {text!r} is not a whole number above zero", hint=f"{option} 10")
@@ -63,7 +61,7 @@ def whole(text: str, option: str, least: int, most: int) -> int:
 
 def seconds(text: str, option: str, least: int, most: int) -> int:
     """Return whole seconds between two limits, both included, of a duration such as ``60`` or ``1m``."""
-    found = parse_duration(not_empty(text, option) or "", option)
+    found = parse_duration(not_empty(text, option), option)
     if not (found.is_integer() and least <= found <= most):
         near = ceil(min(max(found, least), most))
         raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds", hint=f"{option} {near}s")
@@ -85,16 +83,16 @@ def size(text: str, option: str, *, least: int = 0) -> int:
 
 def duration(text: str, option: str) -> float:
     """Return the seconds of a duration such as ``90s``, refusing an empty or zero one."""
-    found = parse_duration(not_empty(text, option) or "", option)
+    found = parse_duration(not_empty(text, option), option)
     if found <= 0:
         raise UsageError(f"{option} must be more than nothing", hint=f"{option} 30s")
     return found
 
 
-def pairs(texts: Sequence[str] | None, option: str, *, ignore_case: bool = True) -> dict[str, str]:
+def pairs(texts: Sequence[str], option: str, *, ignore_case: bool = True) -> dict[str, str]:
     """Return ``KEY=VALUE`` texts as a mapping; a key given twice is refused."""
     found: dict[str, str] = {}
-    for text in texts or ():
+    for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise UsageError(f"{option}: {text!r} is not KEY=VALUE")
@@ -104,16 +102,16 @@ def pairs(texts: Sequence[str] | None, option: str, *, ignore_case: bool = True)
     return found
 
 
-def snapshot_time(text: str | None, option: str) -> str | None:
+def snapshot_time(text: str, option: str) -> str:
     """Return the time that names a snapshot, as the service hands it out."""
     from azguard.address import is_snapshot_time
 
-    if not_empty(text, option) is not None and not is_snapshot_time(str(text)):
+    if not is_snapshot_time(not_empty(text, option)):
         raise UsageError(f"{option}: {text!r} is no snapshot", hint="it looks like 2026-11-21T10:00:00.0000000Z")
     return text
 
 
-def metadata(texts: Sequence[str] | None) -> dict[str, str]:
+def metadata(texts: Sequence[str]) -> dict[str, str]:
     """Return metadata whose names and values the service takes."""
     found = pairs(texts, "--metadata")
     if not found:
@@ -137,7 +135,7 @@ def metadata(texts: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def tags(texts: Sequence[str] | None) -> dict[str, str]:
+def tags(texts: Sequence[str]) -> dict[str, str]:
     """Return index tags: at most ten, of the characters the service takes."""
     found = pairs(texts, "--tags", ignore_case=False)
     if not found:
@@ -155,37 +153,33 @@ def tags(texts: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def chosen(text: str | None, option: str, known: Sequence[str]) -> str | None:
+def chosen(text: str, option: str, known: Sequence[str]) -> str:
     """Return one of the known words as it is spelt there, whatever the case of the text."""
-    if text is None:
-        return None
     found = next((each for each in known if each.lower() == text.lower()), None)
     return found or choice(text, option, known)
 
 
-def parse_included(text: str | None, known: Sequence[str] = _INCLUDED) -> list[str]:
+def parse_included(text: str, known: Sequence[str] = _INCLUDED) -> list[str]:
     """Return the parts of a listing that are asked for, as words or as the letters of az storage."""
     letters = {letter: word for letter, word in _LETTERS.items() if word in known}
     if text and set(text) <= set(letters):
         return [letters[letter] for letter in text]
-    chosen = [] if text is None else [each.strip() for each in text.split(",")]
+    chosen = [each.strip() for each in text.split(",")]
     for each in chosen:
         choice(each, "--include", known)
     return chosen
 
 
-def parse_names(texts: Sequence[str] | None) -> list[str]:
+def parse_names(texts: Sequence[str]) -> list[str]:
     """Return the names of properties, refusing an empty one."""
-    names = [name.strip() for text in texts or () for name in text.split(",")]
+    names = [name.strip() for text in texts for name in text.split(",")]
     if not all(names):
         raise UsageError("--select has an empty name", hint="--select name,price")
     return names
 
 
-def md5(text: str | None) -> str | None:
+def md5(text: str) -> str:
     """Return an MD5 in base64, refusing what is none."""
-    if text is None:
-        return None
     import base64
     import binascii
 
@@ -201,7 +195,7 @@ def md5(text: str | None) -> str | None:
 def content_type(given: str | None, name: str, file: str | None) -> str:
     """Return the content type: as given, or guessed from the blob's name, then from the file's."""
     if given is not None:
-        return header(given, "--content-type") or given
+        return given
     import mimetypes
 
     guessed = mimetypes.guess_type(name)[0] or mimetypes.guess_type(file or "")[0]

@@ -30,7 +30,7 @@ _KNOWN = (
 
 def _read_attributes(text: str, name: str) -> str:
     known = {each.lower(): each for each in _KNOWN}
-    chosen = [each.strip().lower() for each in str(values.not_empty(text, name)).split("|")]
+    chosen = [each.strip().lower() for each in values.not_empty(text, name).split("|")]
     for each in chosen:
         if each not in known:
             raise UsageError(f"{name}: {each!r} is no attribute", hint=", ".join(_KNOWN))
@@ -40,7 +40,7 @@ def _read_attributes(text: str, name: str) -> str:
 def _read_time(text: str, name: str) -> str:
     """Return a time as the service takes it, in UTC."""
     try:
-        moment = datetime.fromisoformat(str(values.not_empty(text, name)))
+        moment = datetime.fromisoformat(values.not_empty(text, name))
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (OverflowError, ValueError):
         raise UsageError(f"{name}: {text!r} is no time", hint=f"{name} 2026-01-31T12:00:00Z") from None

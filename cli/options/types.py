@@ -166,7 +166,7 @@ def _write_size(value: int) -> str:
 #: Text that is not empty: an unset shell variable looks like empty text.
 TEXT = ValueType("text", values.not_empty)
 #: The name of a file on this machine.
-FILE = ValueType("file", lambda text, name: Path(values.not_empty(text, name) or ""))
+FILE = ValueType("file", lambda text, name: Path(values.not_empty(text, name)))
 # No other option, and no address.
 _ADDRESS = re.compile(r"[a-z]+:[^\s{\[\"]")
 #: Content to begin with: text that is no address, which would be the next word of the line.

@@ -37,7 +37,7 @@ _NOT_SEEN = "the bytes of the source are not seen here, so a lease alone guards 
 
 
 def _read_line(text: str, name: str) -> str:
-    if "\n" in str(values.not_empty(text, name)):
+    if "\n" in values.not_empty(text, name):
         raise UsageError(f"{name}: the text has more than one line", hint="repeat --line, or pipe it to --lines")
     return text
 

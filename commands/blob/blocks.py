@@ -29,7 +29,7 @@ _NAME_BLOCKS = "name them with --block-id or -f FILE; for an empty blob: --allow
 def _read_block_id(text: str, name: str) -> str:
     from azguard.blobs.content import blocks
 
-    blocks.check_id(str(values.not_empty(text, name)))
+    blocks.check_id(values.not_empty(text, name))
     return text
 
 

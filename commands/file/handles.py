@@ -31,7 +31,7 @@ _Recursive = Annotated[bool, flag("--recursive, -r", "Include all files and dire
 def _read_handle(text: str, name: str) -> str:
     if text == "*":
         raise UsageError(f"{name} is of one handle", hint="--close-all closes all")
-    return values.not_empty(text, name) or ""
+    return values.not_empty(text, name)
 
 
 _HANDLE = ValueType("handle", _read_handle)

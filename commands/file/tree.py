@@ -257,4 +257,4 @@ def create_permission(
     env.conditions(target)
     with streams.content(given.file, text=given.content if text is None else text) as stream:
         permission = values.not_empty(stream.read().decode(errors="replace").strip(), "the permission")
-    env.out.show(shares.create_permission(target, permission or "", env.deadline))
+    env.out.show(shares.create_permission(target, permission, env.deadline))
