@@ -3,6 +3,7 @@
 ``pages``         the help page of a command, from its docstring and its rows
 ``layout``        how a page stands on the screen, and the pages that ship with azguard
 ``topics``        the pages of ``azguard help TOPIC``
+``facts``         what follows from a command's rows: its exit statuses, and answers of a line each
 ``description``   what a command takes, as data: ``azguard help --json``
 
 ``schemas``       the JSON Schemas of results and errors

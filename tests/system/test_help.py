@@ -19,7 +19,7 @@ EVERY = tuple(tuple(name.split()) for name, _ in COMMANDS)
 def test_help_fits_eighty_columns_and_groups_its_options(offline: CliWorld, path: tuple[str, ...]) -> None:
     ran = offline.call(*path, "--help", env={"COLUMNS": "80"})
     headings = re.findall(r"^([\w ]+):$", ran.out, re.MULTILINE)
-    order = ["Examples", "Arguments", "Options", "Conditions", "Commands", "Read on"]
+    order = ["Examples", "Arguments", "Options", "Conditions", "Commands", "In short", "Read on"]
     assert (ran.code, ran.err, [line for line in ran.out.splitlines() if len(line) > 80]) == (0, "", [])
     assert headings == sorted(headings, key=order.index)
 
