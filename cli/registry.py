@@ -30,6 +30,7 @@ COMMANDS = {
             ("append", "append, append seal"),
             ("listing", "wait"),
             ("properties", "metadata, tags, set-properties, tier"),
+            ("retention", "legal-hold, immutability"),
             ("pages", "page"),
             ("blocks", "block"),
         ),

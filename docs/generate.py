@@ -43,7 +43,13 @@ _LEASE = {
     Lease.REQUIRED: "needs its id, else 49",
     Lease.SUBJECT: "the lease itself",
 }
-_ETAG = {Guard.IF_MATCH: "the service", Guard.LEASE: "a short lease", Guard.COMPARE: "`--allow-race`", Guard.NONE: "–"}
+_ETAG = {
+    Guard.IF_MATCH: "the service",
+    Guard.LEASE: "a short lease",
+    Guard.VERSION: "the version in the request",
+    Guard.COMPARE: "`--allow-race`",
+    Guard.NONE: "–",
+}
 #: What the classes cannot know: two statuses that no error has, and two that share a line.
 _OK = ("0", "`ok`", "Done, or nothing to do.", "")
 _TOGETHER = {"130": "130, 143"}

@@ -5,6 +5,7 @@
 ``headers``        the content headers, the metadata and the tier of a blob, and writes that read first what is to stay
 ``metadata_updates``  the metadata of a blob and of a container as the update loop sees them
 ``tags``           the index tags of a blob: read, replaced, and as the update loop sees them
+``retention``      what keeps a blob from being changed and deleted: legal holds and policies
 ``waiting``        waiting until a blob is there, gone, changed or not leased
 ``deletes``        deleting a blob
 ``copies``         a blob as a copy of another: begun, waited for, stopped

@@ -177,6 +177,7 @@ PLAYS: Mapping[str, Play] = MappingProxyType(
 NOT_TRIED: Mapping[str, str] = MappingProxyType(
     {
         "blob.abort_copy": "no copy is pending for long enough",
+        "blob.set_immutability_policy": "doctor could not remove what it made",
         "file.abort_copy": "no copy is pending for long enough",
     }
 )

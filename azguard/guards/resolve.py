@@ -133,7 +133,9 @@ def _default_guard(
     operation: Operation, target: Target, known: Remembered, lease_id: str | None, *, allow_race: bool
 ) -> Conditions:
     """Return the guard of a write that names no condition. A lease id goes along; it replaces no version."""
-    if operation is BLOB_SET_TIER and (target.address.snapshot or target.address.version):
+    if (operation is BLOB_SET_TIER or operation.guard is Guard.VERSION) and (
+        target.address.snapshot or target.address.version
+    ):
         # Its content never changes, so that its address names the version.
         return Conditions(lease_id=lease_id)
     if known.guard is not None and operation.guard is not Guard.NONE:

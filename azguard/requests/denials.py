@@ -33,7 +33,7 @@ _ROLES = {
     "file": "Storage File Data Privileged Contributor",
 }
 # The permission that a request on a blob needs, by its comp; of several letters one.
-_BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw"}
+_BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw", "immutabilityPolicies": "i", "legalhold": "i"}
 _FILES_BY_COMP = {"list": "l", "listhandles": "l", "lease": "wd", "forceclosehandles": "wd"}
 
 

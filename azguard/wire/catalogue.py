@@ -47,6 +47,8 @@ def why_no_race(operation: Operation) -> str:
     """Return, in one sentence without its full stop, why ``allow_race`` changes nothing here."""
     if operation.guard is Guard.IF_MATCH:
         return "the service itself compares, so there is no race to allow"
+    if operation.guard is Guard.VERSION:
+        return "the request names the version, which never changes, so there is no race to allow"
     if operation.guard is Guard.LEASE:
         return "a lease keeps others out meanwhile, so there is no race to allow"
     return f"with {operation.title} no version is compared"

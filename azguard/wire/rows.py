@@ -64,6 +64,7 @@ class Guard(StrEnum):
 
     IF_MATCH = "if-match"  # the service compares
     LEASE = "lease"  # azguard holds a lease, compares, writes, releases: others cannot write in between
+    VERSION = "version"  # azguard compares, and names the version that it saw in the request: a version never changes
     COMPARE = "compare"  # azguard compares, then writes: others can, so only with ``allow_race``
     NONE = "none"  # there is no version to compare, or nothing that could be overwritten
 

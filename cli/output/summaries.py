@@ -47,6 +47,10 @@ _VERBS = {
     "undelete": "brought back",
     "resize": "set the length of",
     "set-sequence-number": "set the sequence number of",
+    "legal-hold set": "put a legal hold on",
+    "legal-hold clear": "took the legal hold from",
+    "immutability set": "set the policy of",
+    "immutability clear": "took the policy from",
     "range put": "wrote a range of",
     "range clear": "cleared a range of",
 }

@@ -42,7 +42,7 @@ HINTS: Mapping[str, Words] = {
     "blob_is_archived": "azguard blob tier {target} --tier Hot brings it back, within hours",
     "blob_is_rehydrating": "see when it is back: azguard blob show {target} --query tier",
     "blob_of_other_type": "see its type: azguard blob show {target} --query blob_type",
-    "immutable": "see until when: az storage blob show; only the end of the policy or of the hold ends it",
+    "immutable": "see until when: azguard blob immutability show {target}; only the end of the policy or hold ends it",
     "key_of_the_writer": "give the same: --encryption-key @FILE, or --encryption-scope NAME",
     "encrypted_with_another_key": (
         "give the one with which it was written; to change it: blob get with that key, then blob put with the new one"
@@ -52,6 +52,10 @@ HINTS: Mapping[str, Words] = {
         "azguard blob put {target} -f FILE --encryption-key @FILE"
     ),
     "made_through_data_lake": "put it whole: azguard blob put {target} -f FILE",
+    "no_version_to_keep": "switch versioning on for the account; or keep what is current: --last-writer-wins",
+    "policy_is_final": "if that is meant: --cannot-be-undone",
+    "policy_is_locked": "see it: azguard blob immutability show {target}",
+    "policy_would_be_shorter": "to end it earlier: --shorten",
     "no_such_copy": "see the copy: azguard {noun} show {target} --query copy",
     "no_such_tier": "see its tier: azguard blob show {target} --query tier; Hot, Cool and Cold are for block blobs",
     "not_in_archive": "see its tier: azguard blob show {target} --query tier",

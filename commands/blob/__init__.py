@@ -7,4 +7,5 @@
 ``blocks``      block
 ``pages``       page
 ``properties``  metadata, tags, set-properties, tier
+``retention``   legal-hold, immutability
 """

@@ -31,6 +31,7 @@ BY_METAVAR: Mapping[str, tuple[str, ...]] = {
     "FILE|BLOB|URL": ("pairs/source.json",),
     "CLIENT": ("nobody",),
     "CONTAINER": ("pairs",),
+    "DATE": ("2026-10-06",),
     "DURATION|-1": ("1h", "-1"),
     "ETAG": (_WRONG_ETAG,),
     "ETAG|*": ("*", _WRONG_ETAG),
@@ -47,6 +48,7 @@ BY_METAVAR: Mapping[str, tuple[str, ...]] = {
     "JMESPATH": ("n",),
     "KEY": ("pairs",),
     "KEY=VALUE": ("pair=1",),
+    "KEY|@FILE": (base64.b64encode(bytes(32)).decode(),),
     "KINDS": ("metadata", "snapshots"),
     "LIST": ("leased",),
     "N": ("1", "3"),
@@ -96,6 +98,7 @@ BY_OPTION: Mapping[str, tuple[str, ...]] = {
     "--timeout": ("5s",),
     "--previous-snapshot": ("2026-01-01T00:00:00.0000000Z",),
     "--version-of": ("in.json",),
+    "--expiry-time": ("2099-01-01T00:00:00Z",),
     "--while-pid": ("1",),
 }
 #: Those of one command.
@@ -166,6 +169,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "TEXT": ("text",),
     "TIER": ("Hot",),
     "TO": ("pairs",),
+    "UNTIL": ("2099-01-01",),
     "bash|zsh|fish|powershell": ("bash", "zsh", "fish", "powershell"),
 }
 #: Arguments of commands, or of all commands of a noun, that want another one.

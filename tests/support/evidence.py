@@ -98,6 +98,9 @@ COMPARED = {
     "directory.rename",
 }
 
+# Writes that name the version in their address, since neither an ETag nor a lease guards them.
+VERSIONED = {"blob.set_legal_hold", "blob.set_immutability_policy", "blob.delete_immutability_policy"}
+
 # Writes whose tags can carry a fence, and the delete that compares it.
 FENCED = {"blob.put_block_blob", "blob.put_block_list", "blob.set_tags", "blob.delete", "blob.copy"}
 
@@ -304,6 +307,8 @@ def _guard(name: str, honours: frozenset[str], lease: str, write: str) -> str:
         return "if-match"
     if name in COMPARED:
         return "compare"
+    if name in VERSIONED:
+        return "version"
     return "lease" if name not in FREE and write != "no" and lease in ("required", "optional") else "none"
 
 

@@ -30,6 +30,8 @@ class Scenario:
     elsewhere: str = ""
     #: The headers with which the live service says that it is done, where the emulator has no such operation.
     answer: Mapping[str, str] = field(default_factory=dict)
+    #: And the status.
+    done: int = 201
 
     @property
     def expected(self) -> Expected:
@@ -67,6 +69,7 @@ def _lease(verb: str, options: str = "", *before: str) -> tuple[Scenario, Scenar
 
 
 _AT_ONCE = "the emulator ends each copy at once, so that none is pending"
+_NO_POLICIES = "the emulator knows neither policies nor legal holds"
 _NO_KEEPING = "the emulator keeps nothing that was deleted"
 _NO_SOURCES = "the emulator does not take content from another blob"
 _DONE = MappingProxyType(
@@ -93,6 +96,13 @@ SCENARIOS = (
     Scenario("blob.set_metadata", "blob metadata set {blob} --metadata a=1"),
     Scenario("blob.set_properties", "blob set-properties {blob} --content-language en"),
     Scenario("blob.set_tier", "blob tier {blob} --tier Cool"),
+    Scenario("blob.get_properties", "blob legal-hold show {blob}"),
+    Scenario("blob.set_legal_hold", "blob legal-hold set {blob}", elsewhere=_NO_POLICIES),
+    Scenario("blob.set_legal_hold", "blob legal-hold clear {blob}", elsewhere=_NO_POLICIES),
+    Scenario("blob.get_properties", "blob immutability show {blob}"),
+    Scenario("blob.set_immutability_policy", "blob immutability set {blob} 2099-01-01", elsewhere=_NO_POLICIES,
+             answer=_DONE, done=200),
+    Scenario("blob.delete_immutability_policy", "blob immutability clear {blob}", elsewhere=_NO_POLICIES),
     Scenario("blob.get_tags", "blob tags get {blob}"),
     Scenario("blob.set_tags", "blob tags set {blob} --tags a=1"),
     Scenario("blob.put_block", "blob block stage {blob}", stdin=b"new"),

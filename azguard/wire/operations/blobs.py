@@ -8,6 +8,8 @@ from azguard.wire.rows import (
     APPEND,
     BREAK,
     CHANGE,
+    CHANGED_SINCE,
+    DATES,
     FULL,
     POSITION,
     RELEASE,
@@ -35,7 +37,7 @@ _SETTINGS = "content_type content_encoding content_language content_disposition 
 _PROPERTIES = (
     f"{VERSION} content_settings lease copy size metadata blob_type creation_time is_current_version access_tier "
     "blob_tier_inferred archive_status rehydrate_priority tag_count is_append_blob_sealed page_blob_sequence_number "
-    "append_blob_committed_block_count"
+    "append_blob_committed_block_count legal_hold immutability_until immutability_mode"
 )
 _APPENDED = "etag last_modified append_offset append_blob_committed_block_count"
 _PAGES = "etag last_modified page_blob_sequence_number"
@@ -96,6 +98,26 @@ BLOB_SET_SEQUENCE_NUMBER = _changes(
     "blob.set_sequence_number",
     "set-blob-properties",
     http=speaks("PUT", "properties", sends="sequence_action sequence_number", returns=_PAGES),
+)
+# They move no ETag, and no lease keeps others from them. Versions never change, and each can be named.
+BLOB_SET_LEGAL_HOLD = changes(
+    "blob.set_legal_hold",
+    "set-blob-legal-hold",
+    guard=Guard.VERSION,
+    http=speaks("PUT", "legalhold", sends="legal_hold"),
+)
+BLOB_SET_IMMUTABILITY_POLICY = changes(
+    "blob.set_immutability_policy",
+    "set-blob-immutability-policy",
+    DATES - CHANGED_SINCE,
+    guard=Guard.VERSION,
+    http=speaks("PUT", "immutabilityPolicies", sends="immutability_until immutability_mode"),
+)
+BLOB_DELETE_IMMUTABILITY_POLICY = changes(
+    "blob.delete_immutability_policy",
+    "delete-blob-immutability-policy",
+    guard=Guard.VERSION,
+    http=speaks("DELETE", "immutabilityPolicies"),
 )
 BLOB_SET_METADATA = _changes(
     "blob.set_metadata",

@@ -169,7 +169,7 @@ def test_a_condition_goes_out_with_the_request_and_decides(case: Case, cli: CliW
         if case.creates_only:
             stage.start_without_blob()
             subject.etag = None
-        with stage.answering(201, case.scenario.answer) if case.scenario.answer else nullcontext():
+        with stage.answering(case.scenario.done, case.scenario.answer) if case.scenario.answer else nullcontext():
             done, sent = play(stage, case.flag, holding, subject.etag, *case.beside)
     assert (refused, done.code, sent) == (expected, 0, {holding}), done.err
 

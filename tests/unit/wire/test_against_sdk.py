@@ -14,6 +14,7 @@ from azure.storage.blob import (
     BlobBlock,
     BlobLeaseClient,
     ContentSettings,
+    ImmutabilityPolicy,
     RehydratePriority,
     StandardBlobTier,
     _generated,
@@ -336,6 +337,29 @@ CASES: list[Case] = [
         lambda: sdk_clients.blob(ACCOUNT, VERSION.address).set_standard_blob_tier(
             "Hot", rehydrate_priority=RehydratePriority.HIGH
         ),
+    ),
+    *(
+        (
+            blobs.BLOB_SET_LEGAL_HOLD,
+            VERSION,
+            {"legal_hold": "true" if held else "false"},
+            lambda held=held: sdk_clients.blob(ACCOUNT, VERSION.address).set_legal_hold(held),
+        )
+        for held in (True, False)
+    ),
+    (
+        blobs.BLOB_SET_IMMUTABILITY_POLICY,
+        VERSION,
+        {"immutability_until": "Wed, 25 Nov 2026 10:11:12 GMT", "immutability_mode": "Locked"},
+        lambda: sdk_clients.blob(ACCOUNT, VERSION.address).set_immutability_policy(
+            ImmutabilityPolicy(expiry_time=_TIME, policy_mode="Locked")
+        ),
+    ),
+    (
+        blobs.BLOB_DELETE_IMMUTABILITY_POLICY,
+        VERSION,
+        {},
+        lambda: sdk_clients.blob(ACCOUNT, VERSION.address).delete_immutability_policy(),
     ),
     (blobs.BLOB_GET_TAGS, VERSION, {}, lambda: sdk_clients.blob(ACCOUNT, VERSION.address).get_blob_tags()),
     (
