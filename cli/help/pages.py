@@ -83,19 +83,23 @@ def usage(node: TreeNode) -> str:
 
 def _list_sections(node: TreeNode, path: str, text: HelpText) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
     """Yield the headings of a help with what stands under each, except the options that all commands share."""
-    from azguard.cli.help import facts  # reads the rows of operations, which a page that is shipped does not
-
     for panel in _ORDER:
         if rows := [(row.usage, node.explain(row)) for row in node.rows if row.panel == panel and not row.is_hidden]:
             yield panel, rows
     if isinstance(node, Group):
         yield "Commands", [(name, node.summarize(name)) for name in node.list_names()]
-    if isinstance(node, Command) and (answers := facts.answer(node, path)):
+    if isinstance(node, Command) and (answers := _answer(node, path)):
         yield "In short", answers
     if node.name == ROOT:
         yield "Topics (azguard help TOPIC)", [(", ".join(TOPICS), "")]
     else:
         yield "Read on", _list_pointers(path.partition(" ")[2], text)
+
+
+def _answer(command: Command, path: str) -> list[tuple[str, str]]:
+    from azguard.cli.help import facts  # reads the rows of operations, which the page of a noun does not
+
+    return facts.answer(command, path)
 
 
 def _list_pointers(command: str, text: HelpText) -> Iterator[tuple[str, str]]:
