@@ -15,7 +15,7 @@ from azguard.processes.command_place import GUARDIAN_KILLED, PLACE_KILLED, Comma
 from azguard.requests import trace
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
-from azguard.worker.order import CommandRunner, Inbox, Taken, build_order, find_facts
+from azguard.worker.order import Inbox, Taken, Workplace, build_order, find_facts
 from azguard.worker.settings import (
     FINAL,
     Claimed,
@@ -56,7 +56,7 @@ class MessageHandling:
         *,
         settings: WorkSettings,
         inbox: Inbox,
-        place: CommandRunner,
+        place: Workplace,
         stop: threading.Event,
         on_command: Callable[[float], None] = lambda seconds: None,
         now: Callable[[], float] = times.read_boot_clock,

@@ -219,8 +219,11 @@ def _fits_variable(text: str) -> bool:
     return "\0" not in text
 
 
-class CommandRunner(Protocol):
+class Workplace(Protocol):
     """Where a command runs: ``CommandPlace``."""
+
+    #: Whether it cannot be used any more.
+    is_gone: bool
 
     def start(self, order: CommandOrder) -> None: ...
 
@@ -233,12 +236,6 @@ class CommandRunner(Protocol):
         ...
 
     def end(self) -> None: ...
-
-
-class Workplace(CommandRunner, Protocol):
-    """A place that may be gone: ``CommandPlace``."""
-
-    is_gone: bool
 
 
 #: Handles a message at a place.
