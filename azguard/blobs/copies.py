@@ -206,9 +206,8 @@ def _send(given: BlobCopy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
 def _find_outcome(given: BlobCopy, patience: Deadline) -> Finding[Mapping[str, Any]]:
     """Return the finding on a copy, with the ETag and the id of the copy if they are known."""
     conditions = given.conditions
-    try:
-        found = properties.fetch(given.target, Conditions(), patience)
-    except NotFound:
+    found = properties.find(given.target, patience)
+    if found is None:
         return Finding(Verdict.NOT_YET if conditions.creates_only else Verdict.UNKNOWN, seen=NOTHING_THERE)
     history = Lineage.find(found.metadata)
     verdict = verdict_from_lineage(history, given.op, conditions.expected_etag, found.etag)

@@ -346,9 +346,8 @@ def replace_metadata(
 
 
 def _find_write(target: Target, op: str, before: Any, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
-    try:
-        found = properties.fetch(target, Conditions(), patience)
-    except NotFound:
+    found = properties.find(target, patience)
+    if found is None:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     history = Lineage.find(found.metadata)
     verdict = verdict_from_lineage(history, op, before.etag, found.etag)

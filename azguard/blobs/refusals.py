@@ -161,15 +161,12 @@ def _refuse_type(target: Target, found: str | None) -> None:
 
 def _fetch_type(target: Target, deadline: Deadline) -> str | None:
     try:
-        found = properties.fetch(target, Conditions(), deadline)
-    except NotFound:
-        return None
+        found = properties.find(target, deadline)
     except Forbidden as error:
         raise error.but(
             message=f"{error.message}: so it is not known whether {target} is a block blob", reason="blob_type_unknown"
         ) from error
-    kind: str | None = found.blob_type
-    return kind
+    return None if found is None else found.blob_type
 
 
 def check_creatable(target: Target, conditions: Conditions, missing: NotFound) -> None:

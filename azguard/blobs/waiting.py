@@ -139,10 +139,8 @@ def _check_can_change(target: Target) -> None:
 
 
 def _look_for_presence(target: Target, _: Conditions, deadline: Deadline) -> BlobWaited | None:
-    try:
-        return _to_waited(target, Until.EXISTS, properties.fetch(target, Conditions(), deadline))
-    except NotFound:
-        return None
+    found = properties.find(target, deadline)
+    return None if found is None else _to_waited(target, Until.EXISTS, found)
 
 
 def _look_for_absence(target: Target, _: Conditions, deadline: Deadline) -> BlobWaited | None:

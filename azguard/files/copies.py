@@ -297,9 +297,8 @@ def _send(given: FileCopy, made: TemporaryFile, deadline: Deadline) -> Answer:
 
 def _find_begun(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
     """Return whether a copy was begun into a file that is no other request's."""
-    try:
-        found = properties.fetch(made.target, Conditions(), patience)
-    except NotFound:
+    found = properties.find(made.target, patience)
+    if found is None:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.UNKNOWN) if found.copy.id is None else Finding(Verdict.COMMITTED, {"copy_id": found.copy.id})
 

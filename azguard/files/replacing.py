@@ -224,13 +224,10 @@ def _find_outcome(version: NewVersion, made: TemporaryFile, before: Any | None, 
     found = _look_for_own(version, patience)
     if isinstance(found, Finding):
         return found
-    try:
-        properties.fetch(made.target, Conditions(), patience)
-    except NotFound:
-        # It may have been renamed since the first look.
-        found = _look_for_own(version, patience)
-    else:
+    if properties.find(made.target, patience) is not None:
         return Finding(Verdict.NOT_YET)
+    # It may have been renamed since the first look.
+    found = _look_for_own(version, patience)
     if isinstance(found, Finding):
         return found
     return Finding(Verdict.UNKNOWN, may_be_ours=found != (None if before is None else before.etag))

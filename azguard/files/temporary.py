@@ -189,9 +189,8 @@ class TemporaryFile:
         self.target, self.note = other.target, other.note
 
     def _find_renamed(self, other: "TemporaryFile", patience: Deadline) -> Finding[Any]:
-        try:
-            found = properties.fetch(other.target, Conditions(), patience)
-        except NotFound:
+        found = properties.find(other.target, patience)
+        if found is None:
             properties.fetch(self.target, Conditions(), patience)
             # A second transmission renames what the first one left, or nothing.
             return Finding(Verdict.NOT_YET)

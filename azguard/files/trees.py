@@ -137,11 +137,8 @@ class _FileFolders:
         """
 
         def look(patience: Deadline) -> Finding[Any]:
-            try:
-                properties.fetch(target, Conditions(), patience)
-            except NotFound:
-                return Finding(Verdict.NOT_YET if is_there else Verdict.COMMITTED)
-            return Finding(Verdict.COMMITTED if is_there else Verdict.NOT_YET)
+            is_done = (properties.find(target, patience) is not None) is is_there
+            return Finding(Verdict.COMMITTED if is_done else Verdict.NOT_YET)
 
         request = WriteRequest[Any](
             target=target,

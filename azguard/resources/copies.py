@@ -146,9 +146,8 @@ def abort(
 
 
 def _find_outcome(target: Target, copy_id: str, patience: Deadline) -> Finding[Any]:
-    try:
-        found = properties.fetch(target, Conditions(), patience)
-    except NotFound:
+    found = properties.find(target, patience)
+    if found is None:
         return Finding(Verdict.NEVER, seen=NOTHING_THERE)
     if found.copy.id != copy_id:
         return Finding(Verdict.NEVER, seen=found)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.documents import metadata as rules
-from azguard.errors import NotFound, OutcomeUnknown, UsageError
+from azguard.errors import OutcomeUnknown, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
@@ -154,9 +154,8 @@ def replace_compared(
 
 def _find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
     """Return whether a write is found; that it is not proves nothing, since none depends on a version."""
-    try:
-        found = properties.fetch(target, Conditions(), patience)
-    except NotFound:
+    found = properties.find(target, patience)
+    if found is None:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     if op not in Lineage.find(found.metadata):
         return Finding(Verdict.UNKNOWN)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
+from azguard.errors import NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read
@@ -34,6 +35,14 @@ def fetch(
     operation = QUEUE_GET_METADATA if target.kind is Kind.QUEUE else ALL[f"{target.kind.noun}.get_properties"]
     headers = conditions.request_headers
     return read(lambda timeouts: call(operation, target, timeouts, headers=headers, hear=hear), target, deadline)
+
+
+def find(target: Target, deadline: Deadline, lease_id: str | None = None) -> Answer | None:
+    """Return the properties of a resource as ``fetch`` does; None if there is none."""
+    try:
+        return fetch(target, Conditions(lease_id=lease_id), deadline)
+    except NotFound:
+        return None
 
 
 def fetch_whatever_lease(target: Target, lease_id: str | None, deadline: Deadline) -> tuple[Answer, bool]:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
 from azguard import naming
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.errors import Forbidden, NotFound
+from azguard.errors import Forbidden
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -169,10 +169,8 @@ class TreeStore(ABC):
         Raises:
             Forbidden: the caller may not look.
         """
-        try:
-            return quote_etag(properties.fetch(target, Conditions(), deadline).etag)
-        except NotFound:
-            return None
+        found = properties.find(target, deadline)
+        return None if found is None else quote_etag(found.etag)
 
     @abstractmethod
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:

@@ -219,9 +219,7 @@ def _create(given: Append, deadline: Deadline) -> bool:
     assert settings is not None
 
     def look(patience: Deadline) -> Finding[Any]:
-        try:
-            properties.fetch(given.target, Conditions(), patience)
-        except NotFound:
+        if properties.find(given.target, patience) is None:
             return Finding(Verdict.NOT_YET)
         return Finding(Verdict.COMMITTED)  # Ours or not: an append is what was asked for.
 
@@ -358,9 +356,8 @@ def _find_outcome(target: Target, conditions: Conditions, before: Any, patience:
     its length tells whether another writer appended to it before.
     """
     expected, position = conditions.expected_etag, conditions.headers.get(Condition.APPEND_POSITION.header)
-    try:
-        found = properties.fetch(target, Conditions(), patience)
-    except NotFound:
+    found = properties.find(target, patience)
+    if found is None:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     meant = found.size if expected is None else before.size
     if position is not None:

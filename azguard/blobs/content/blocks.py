@@ -155,9 +155,8 @@ def _find_blocks(upload: Upload, chosen: Sequence[str]) -> dict[str, Block]:
 
 def _keep_settings(upload: Upload) -> Upload:
     lease_id, given = upload.conditions.lease_id, upload.settings
-    try:
-        found = properties.fetch(upload.target, Conditions(lease_id=lease_id), upload.deadline)
-    except NotFound:
+    found = properties.find(upload.target, upload.deadline, lease_id)
+    if found is None:
         return replace(upload, settings=_fill(given, Settings.guess(upload.target)))
     kept = Settings.of_blob(found, drop_lineage(found.metadata))
     tags = refusals.fetch_tags(upload.target, lease_id, upload.deadline) if found.tag_count else None

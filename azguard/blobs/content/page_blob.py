@@ -163,9 +163,8 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
     stamped = {**(settings.metadata or {}), KEY: str(Lineage().after(op, None))}
 
     def look(patience: Deadline) -> Finding[Any]:
-        try:
-            found = properties.fetch(given.target, Conditions(), patience)
-        except NotFound:
+        found = properties.find(given.target, patience)
+        if found is None:
             return Finding(verdict_from_lineage(Lineage(), op, None, None))
         history = Lineage.find(found.metadata)
         answer = {"etag": found.etag, "is_found": True}

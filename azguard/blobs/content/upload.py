@@ -185,9 +185,8 @@ def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Fin
     from azguard.requests.settle import NOTHING_THERE, Finding
 
     parent = upload.conditions.expected_etag
-    try:
-        found = properties.fetch(upload.target, Conditions(), patience)
-    except NotFound:
+    found = properties.find(upload.target, patience)
+    if found is None:
         return Finding(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN, seen=NOTHING_THERE)
     history = Lineage.find(found.metadata)
     verdict = verdict_from_lineage(history, upload.op, parent, found.etag)
