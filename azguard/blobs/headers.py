@@ -8,7 +8,7 @@ lease keeps other writers out between the read and the write.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -17,9 +17,7 @@ from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
-from azguard.leases import guard
 from azguard.leases.owners import OF_LOCK
-from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -33,6 +31,9 @@ from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_SET_PROPERTIES, BLOB_SET_TIER
 from azguard.wire.rows import Condition
+
+if TYPE_CHECKING:
+    from azguard.leases.recorded import LeaseRecords
 
 TIERS = ("Hot", "Cool", "Cold", "Archive", *(f"P{size}" for size in (4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80)))
 
@@ -55,7 +56,7 @@ Plan = Callable[[Any, Conditions], BlobChange]
 def rewrite(
     target: Target,
     conditions: Conditions,
-    records: LeaseRecords,
+    open_records: Callable[[], "LeaseRecords"],
     deadline: Deadline,
     plan: Plan,
     *,
@@ -67,7 +68,7 @@ def rewrite(
     """
     try:
         if is_proved or (conditions.headers and conditions.expected_etag is None):
-            return _rewrite_under_lease(target, conditions, records, deadline, plan)
+            return _rewrite_under_lease(target, conditions, open_records(), deadline, plan)
         return _rewrite_version(target, conditions, deadline, plan)
     except Changed as error:
         if isinstance(error, Gone) or error.current_etag is not None:
@@ -136,8 +137,10 @@ def _tie(conditions: Conditions, etag: str) -> Conditions:
 
 
 def _rewrite_under_lease(
-    target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, plan: Plan
+    target: Target, conditions: Conditions, records: "LeaseRecords", deadline: Deadline, plan: Plan
 ) -> Rewritten:
+    from azguard.leases import guard  # which a write over a version does not need
+
     with guard.hold(target, conditions.lease_id, records, deadline) as held:
         under = replace(conditions, lease_id=held.lease_id)
         found = _read(target, under, deadline)
@@ -162,7 +165,7 @@ def change_headers(
     target: Target,
     headers: ContentHeaders,
     conditions: Conditions,
-    records: LeaseRecords,
+    open_records: Callable[[], "LeaseRecords"],
     deadline: Deadline,
     *,
     clear_others: bool = False,
@@ -185,7 +188,7 @@ def change_headers(
             lineage=(found.metadata or {}).get(KEY),
         )
 
-    return rewrite(target, conditions, records, deadline, plan)
+    return rewrite(target, conditions, open_records, deadline, plan)
 
 
 def set_headers(target: Target, wanted: ContentHeaders, under: Conditions, deadline: Deadline) -> Answer:
@@ -221,7 +224,7 @@ class TierChange:
     conditions: Conditions
     deadline: Deadline
 
-    def make(self, records: LeaseRecords) -> TierSet:
+    def make(self, records: "LeaseRecords") -> TierSet:
         """Change the tier.
 
         Raises:
@@ -238,7 +241,9 @@ class TierChange:
                     raise
                 raise refusals.describe_conflict(error, self.target, self.deadline) from error
 
-    def _make(self, records: LeaseRecords) -> TierSet:
+    def _make(self, records: "LeaseRecords") -> TierSet:
+        from azguard.leases import guard
+
         if self.conditions.expected_etag is None or self.target.address.snapshot or self.target.address.version:
             return self._write(self.conditions, self.deadline, is_own=False)
         try:
@@ -321,7 +326,11 @@ def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> 
 
 
 def replace_metadata(
-    target: Target, metadata: Mapping[str, str], conditions: Conditions, records: LeaseRecords, deadline: Deadline
+    target: Target,
+    metadata: Mapping[str, str],
+    conditions: Conditions,
+    open_records: Callable[[], "LeaseRecords"],
+    deadline: Deadline,
 ) -> Rewritten:
     """Replace the metadata of a blob.
 
@@ -342,7 +351,7 @@ def replace_metadata(
             op=op,
         )
 
-    return rewrite(target, conditions, records, deadline, plan)
+    return rewrite(target, conditions, open_records, deadline, plan)
 
 
 def _find_write(target: Target, op: str, before: Any, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:

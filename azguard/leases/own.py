@@ -15,7 +15,6 @@ over. The term is that of the record on this machine, so that a renewal elsewher
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -183,6 +182,8 @@ def ask_each(
         except AzguardError:
             pass  # Its state stays unknown: the list is of what is remembered.
         return CheckedLease(lease, Standing.UNKNOWN)
+
+    from concurrent.futures import ThreadPoolExecutor  # which one lease does not need
 
     with ThreadPoolExecutor(min(_PARALLEL, max(1, len(leases)))) as pool:
         yield from pool.map(look, leases)

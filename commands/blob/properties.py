@@ -50,7 +50,7 @@ parts.declare_set(
     Part.METADATA,
     BLOB_SET_METADATA,
     lambda env, target, wanted, conditions: headers.replace_metadata(
-        target, wanted, conditions, env.lease_records, env.deadline
+        target, wanted, conditions, lambda: env.lease_records, env.deadline
     ),
     """Replace all metadata of a blob, but only of the version you have seen.
 
@@ -160,7 +160,7 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
         target,
         wanted,
         env.conditions(target),
-        env.lease_records,
+        lambda: env.lease_records,
         env.deadline,
         clear_others=given.clear_content_settings,
     )

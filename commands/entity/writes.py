@@ -11,13 +11,12 @@ from azguard.cli import context, nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.input.addresses import locate_designated
-from azguard.cli.options import common, leases
+from azguard.cli.options import common
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs
 from azguard.frozen import frozen
-from azguard.leases.state import DEFAULT_SECONDS
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
 from azguard.tables import edm, entities, entity_json, writes
@@ -80,7 +79,9 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     if not asked.with_table_lock:
         yield lambda: None
         return
+    from azguard.cli.options import leases
     from azguard.cli.options.locks import acquire_settings
+    from azguard.leases.state import DEFAULT_SECONDS
     from azguard.locks.run import hold_lock
 
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))

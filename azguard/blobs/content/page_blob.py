@@ -265,7 +265,7 @@ class PageBlobChange:
                 lineage=found.metadata.get(KEY),
             )
 
-        done = headers.rewrite(target, conditions, records, deadline, plan, is_proved=True)
+        done = headers.rewrite(target, conditions, lambda: records, deadline, plan, is_proved=True)
         told = {"content_length": known["length"], "sequence_number": known["number"]}
         return PageBlobChanged(**vars(done.written), blob_type=PAGE_BLOB, **told), done
 
