@@ -1,7 +1,7 @@
 """Commands that several nouns have alike: what creates, shows, lists and deletes."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
@@ -11,10 +11,11 @@ from azguard.cli.options import common
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import CommandSpec, option
 from azguard.cli.parsing.tree import Group
-from azguard.errors import NotFound
+from azguard.errors import GaveUp, Locked, NotFound
 from azguard.frozen import frozen
-from azguard.requests.deadline import Deadline
+from azguard.requests.deadline import Deadline, poll
 from azguard.requests.results import WOULD_DELETE
+from azguard.times import span
 from azguard.wire.rows import Operation
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from azguard.resources.lifecycles import Contents, Count
 
 
+T = TypeVar("T")
+# What is deleted is gone after half a minute or more.
+_LONGEST_PAUSE_SECONDS = 3.0
 # Whose address can name a snapshot, which is never written.
 _WITH_SNAPSHOTS = (Kind.BLOB, Kind.SHARE, Kind.DIR, Kind.FILE)
 #: Asks the service for a resource.
@@ -159,9 +163,13 @@ def declare_create(app: Group, noun: Noun, operation: Operation, text: str) -> N
     """Declare the command that creates one with nothing but metadata; ``text`` is its help."""
 
     def callback(
-        env: Environment, resource: Any, metadata: common.Metadata = None, if_exists: common.IfExists = None
+        env: Environment,
+        resource: Any,
+        waiting: common.OptionalWaitOptions,
+        metadata: common.Metadata = None,
+        if_exists: common.IfExists = None,
     ) -> None:
-        create(env, noun.locate(env, resource), if_exists, metadata)
+        create(env, noun.locate(env, resource), if_exists, metadata, waiting)
 
     noun.declare(app, "create", common.operation(operation), text, callback)
 
@@ -224,7 +232,12 @@ def declare_entries(app: Group, text: str, kind: Kind | None = None) -> None:
 
 
 def create(
-    env: Environment, target: Target, if_exists: str | None, metadata: dict[str, str] | None, **given: Any
+    env: Environment,
+    target: Target,
+    if_exists: str | None,
+    metadata: dict[str, str] | None,
+    waiting: common.OptionalWaitOptions,
+    **given: Any,
 ) -> None:
     """Create a resource and show the result; with ``--if-exists skip``, show the resource that exists.
 
@@ -235,14 +248,49 @@ def create(
 
     env.conditions(target)
     op = fresh_op()
-    done = lifecycles.create_unless_exists(
-        lambda: lifecycles.create(target, metadata or {}, env.deadline, op, **given),
-        lambda: lifecycles.find_existing(target, op, env.deadline),
-        skip=if_exists is not None,
-    )
+
+    def make() -> Any:
+        return lifecycles.create_unless_exists(
+            lambda: lifecycles.create(target, metadata or {}, env.deadline.fresh(), op, **given),
+            lambda: lifecycles.find_existing(target, op, env.deadline),
+            skip=if_exists is not None,
+        )
+
+    done = wait_for_name(env, make, waiting)
     if target.kind is not Kind.QUEUE:  # which has no version
         env.reads.record(target, done)
     env.out.show(done)
+
+
+def wait_for_name(env: Environment, make: Callable[[], T], waiting: common.OptionalWaitOptions) -> T:
+    """Return the result of ``make``, tried again as --wait says while one of that name is still being deleted.
+
+    Raises:
+        GaveUp: it was, until the time was up.
+    """
+    if waiting.wait is None:
+        return make()
+    import random
+
+    from azguard.requests.service_errors import is_being_deleted
+
+    last: list[Locked] = []
+
+    def attempt(_: Deadline) -> T | None:
+        try:
+            return make()
+        except Locked as error:
+            if not is_being_deleted(error):
+                raise
+            if not last:
+                env.out.info(f"{error.message}: waiting up to {span(waiting.wait or 0)}")
+            last[:] = [error]
+            return None
+
+    made = poll(attempt, env.patience(None, waiting.wait), random.uniform, longest_pause_seconds=_LONGEST_PAUSE_SECONDS)
+    if made is None:
+        raise last[0].as_kind(GaveUp) from last[0]
+    return made
 
 
 def delete(

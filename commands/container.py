@@ -66,8 +66,12 @@ def create(
         str, option("--public-access", "off|blob|container", "Let others read it.", choice)
     ] = "off",
     if_exists: common.IfExists = None,
+    *,
+    waiting: common.OptionalWaitOptions,
 ) -> None:
     """Create a container; one that exists is left alone (exit 45, or 0 with --if-exists skip).
+
+    The name of a container that was just deleted is refused for a while (exit 49). --wait waits for that.
 
     Examples:
         azguard container create site
@@ -76,7 +80,7 @@ def create(
     """
     target = env.locate(container, Kind.CONTAINER)
     access = None if public_access == "off" else public_access
-    nouns.create(env, target, if_exists, metadata, public_access=access)
+    nouns.create(env, target, if_exists, metadata, waiting, public_access=access)
 
 
 declare_show(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show, topic="")

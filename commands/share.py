@@ -68,8 +68,12 @@ def create(
         option("--access-tier", "TIER", "TransactionOptimized, Hot, Cool or Premium.", choice("|".join(_TIERS))),
     ] = None,
     if_exists: common.IfExists = None,
+    *,
+    waiting: common.OptionalWaitOptions,
 ) -> None:
     """Create a share; one that exists is left alone (exit 45, or 0 with --if-exists skip).
+
+    The name of a share that was just deleted is refused for a while (exit 49). --wait waits for that.
 
     Examples:
         azguard share create team
@@ -79,7 +83,7 @@ def create(
     Topics: files
     """
     target = env.locate(share, Kind.SHARE, writable=True)
-    nouns.create(env, target, if_exists, metadata, quota=quota, access_tier=access_tier)
+    nouns.create(env, target, if_exists, metadata, waiting, quota=quota, access_tier=access_tier)
 
 
 declare_show(app, _SHARE, SHARE_GET_PROPERTIES, shares.show, "quota")

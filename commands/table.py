@@ -1,5 +1,7 @@
 """``azguard table``: create, list, delete, and acl get, set."""
 
+from typing import Any
+
 from azguard.address import Kind
 from azguard.cli import nouns
 from azguard.cli.context import Environment
@@ -18,11 +20,15 @@ declare_policies(app, _TABLE, TABLE_GET_ACL, TABLE_SET_ACL, note=NO_ETAG)
 
 
 @app.command(spec=common.operation(TABLE_CREATE))
-def create(env: Environment, table: common.Table, if_exists: common.IfExists = None) -> None:
+def create(
+    env: Environment, table: common.Table, if_exists: common.IfExists = None, *, waiting: common.OptionalWaitOptions
+) -> None:
     """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     A table has no metadata that could say who created it. If the answer gets lost and the table exists afterwards, it
     cannot be known whether this command created it (exit 74).
+
+    The name of a table that was just deleted is refused for a while (exit 49). --wait waits for that.
 
     Examples:
         azguard table create Orders
@@ -31,11 +37,15 @@ def create(env: Environment, table: common.Table, if_exists: common.IfExists = N
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     skip = if_exists is not None
-    env.out.show(
-        lifecycles.create_unless_exists(
-            lambda: tables.create(target, env.deadline), lambda: lifecycles.leave_alone(target, None, None), skip=skip
+
+    def make() -> Any:
+        return lifecycles.create_unless_exists(
+            lambda: tables.create(target, env.deadline.fresh()),
+            lambda: lifecycles.leave_alone(target, None, None),
+            skip=skip,
         )
-    )
+
+    env.out.show(nouns.wait_for_name(env, make, waiting))
 
 
 declare_list(app, _TABLE, common.operation(TABLE_QUERY_TABLES), tables.list_tables)

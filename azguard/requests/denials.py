@@ -61,6 +61,12 @@ def explain(error: Refusal, code: str | None, target: Target, said: str) -> Deni
         return Denial(
             f"account {account.name} accepts neither keys nor a SAS made with them", reason="keys_not_accepted"
         )
+    if code == "InsufficientAccountPermissions" and response.request.method not in ("GET", "HEAD"):
+        host = urlsplit(target.endpoint).hostname or ""
+        if host.partition(".")[0].endswith("-secondary"):
+            return Denial(
+                f"{host} is the secondary endpoint, which takes no writes", reason="secondary_takes_no_writes"
+            )
     refusal, container = service_codes.FORBIDDEN.get(code or ""), target.address.container
     if refusal is not None:
         words = refusal.words.format(container, account.name)

@@ -42,6 +42,7 @@ class RefusalWords(NamedTuple):
 
 # What is wrong with a table, a queue or a share, which an entity, a message or a file would be in.
 PARENTS = {
+    "ContainerBeingDeleted": RefusalWords("{0} is still being deleted", "container_being_deleted"),
     "TableBeingDeleted": RefusalWords("{0} is still being deleted", "table_being_deleted"),
     "QueueBeingDeleted": RefusalWords("{0} is still being deleted", "queue_being_deleted"),
     "TableNotFound": RefusalWords("there is no table {0}", "table_not_found"),
@@ -105,6 +106,14 @@ STATES = {
     "BlockCountExceedsLimit": RefusalWords("{0} has all the blocks that it can have", "too_many_blocks"),
     "SnapshotCountExceeded": RefusalWords("{0} has all the snapshots that it can have", "too_many_snapshots"),
     "ShareSnapshotCountExceeded": RefusalWords("{0} has all the snapshots that it can have", "too_many_snapshots"),
+    "DirectoryIsNotEmpty": RefusalWords("{0} is a directory, and not empty", "blob_directory_not_empty"),
+    **{
+        code: RefusalWords("an account with a hierarchical namespace cannot do it", "no_flat_namespace")
+        for code in (
+            "FeatureNotYetSupportedForHierarchicalNamespaceAccounts",
+            "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts",
+        )
+    },
     "BlobOperationNotSupported": RefusalWords("{0} was made through Data Lake Storage", "made_through_data_lake"),
     "BlobUsesCustomerSpecifiedEncryption": RefusalWords(
         "{0} is encrypted with a key or in a scope that its writer gave", "key_of_the_writer"

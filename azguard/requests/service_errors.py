@@ -73,6 +73,12 @@ def is_conflict(error: BaseException) -> bool:
     return _is_of_condition(status(error), code) or code in _FOREIGN_WRITE
 
 
+def is_being_deleted(error: BaseException) -> bool:
+    """Return whether what has the name is still being deleted, so that it is free again later."""
+    code = error.service_code if isinstance(error, errors.AzguardError) else service_code(error)
+    return (code or "").endswith(("BeingDeleted", "DeletePending"))
+
+
 def is_of_encryption(error: BaseException | None) -> bool:
     """Return whether an error of ours says that a blob is encrypted otherwise than the caller says."""
     return isinstance(error, errors.AzguardError) and error.reason in service_codes.OF_ENCRYPTION
@@ -85,6 +91,9 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
     """
     code = service_code(error)
     if code in NOWHERE and len(target.address.parts) > 1:
+        return False
+    # Nothing of ours is in what is being deleted, nor a blob or a file of ours where a directory is.
+    if code == service_codes.TYPE_MISMATCH or is_being_deleted(error):
         return False
     return code in (*_CONFLICTING_BLOCKS, service_codes.OVERWRITE_DENIED) or status(error) in (404, 409, 412)
 
@@ -136,7 +145,8 @@ def _by_status(
             f"the emulator cannot do this to {target}; nothing was done", reason="not_in_emulator", **facts
         )
     if found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in _SAYS_LATER:
-        return _build_unavailable(found, code, target, facts)
+        has_words = error.response is not None and error.response.content
+        return _build_unavailable(found, code, _first_line(error) if has_words else None, target, facts)
     return _build_bad_request(code, error, target, facts)
 
 
@@ -154,8 +164,12 @@ def _find_asked_wait(target: Target) -> _AskedWait:
     return _AskedWait(f" and asks to be left alone for {times.span(seconds)}", {"retry_after": seconds})
 
 
-def _build_unavailable(found: int, code: str | None, target: Target, facts: dict[str, Any]) -> errors.Unavailable:
+def _build_unavailable(
+    found: int, code: str | None, said: str | None, target: Target, facts: dict[str, Any]
+) -> errors.Unavailable:
     answered = " ".join(filter(None, ("the service answered", str(found), code)))
+    # It tells which limit is reached, or what took too long.
+    facts["detail"] = () if said in (None, code, str(found)) else (said,)
     if (asked := _find_asked_wait(target)).words:
         return errors.Unavailable(f"{answered}{asked.words}", reason="service_asks_to_wait", facts=asked.facts, **facts)
     return errors.Unavailable(f"{answered} until the time was up", reason="service_unavailable", **facts)
@@ -339,6 +353,11 @@ def _find_known(code: str, target: Target, facts: dict[str, Any]) -> errors.Azgu
 
 
 def _build_type_mismatch(target: Target, facts: dict[str, Any]) -> errors.BadRequest:
+    if target.kind is Kind.BLOB:
+        message = f"{target} is a directory of a hierarchical namespace, not a blob"
+        return errors.BadRequest(
+            message, reason="blob_is_directory", values={"container": target.address.container}, **facts
+        )
     found, wanted = ("file", "directory") if target.kind is Kind.DIR else ("directory", "file")
     values = {"found": found, "container": target.address.container}
     return errors.BadRequest(

@@ -24,7 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import EXISTS, WOULD_DELETE, WOULD_REFUSE, Written, without_time
 from azguard.requests.service_codes import TYPE_MISMATCH
-from azguard.requests.service_errors import NOWHERE, is_of_encryption
+from azguard.requests.service_errors import NOWHERE, is_being_deleted, is_of_encryption
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.wire.call import call
@@ -34,8 +34,6 @@ from azguard.wire.xml import Listed
 T = TypeVar("T")
 # Only what exists has a lease, and Azure looks at that first.
 _LEASED = "LeaseIdMissing"
-# How the codes end by which a service that deletes in its own time refuses everything else.
-_BEING_DELETED = "BeingDeleted"
 # The most that one page holds.
 _PAGE = 5000
 
@@ -258,7 +256,7 @@ def look_after(look: Callable[[], T]) -> T | None:
     except NotFound:
         return None
     except Locked as error:
-        if not str(error.service_code).endswith(_BEING_DELETED):
+        if not is_being_deleted(error):
             raise
         return None
 

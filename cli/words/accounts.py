@@ -42,6 +42,7 @@ HINTS: Mapping[str, Words] = {
     "api_version": "--debug shows the version that azguard speaks; see the property with the tool that set it",
     "busy": "wait a moment, then try again",
     "clock_is_off": "set the clock, for example by sudo timedatectl set-ntp true",
+    "container_being_deleted": "wait 30 seconds or more, or create it with --wait 2m",
     "container_not_found": "check the name: azguard container list; to create it: azguard container create {container}",
     "create_unknown": "run it again: with --if-exists skip that is safe",
     "disabled": "ask who administers the account",
@@ -64,7 +65,10 @@ HINTS: Mapping[str, Words] = {
         "remove an entry, or keep large values in a blob; where --no-lineage is an option, azguard adds no entry "
         "with it"
     ),
-    "no_public_access": "use a login or a key; az storage account update --allow-blob-public-access changes it",
+    "no_public_access": (
+        "use a login or a key, and leave --public-access out; "
+        "az storage account update --allow-blob-public-access true permits it"
+    ),
     "not_allowed": "check the key, the SAS or the login",
     "answer_altered": "a proxy or a cache stands in between: go past it (NO_PROXY=HOST), or name the real endpoint",
     "answer_unreadable": "a proxy or a firewall may stand in between; --debug shows what could not be read",
@@ -76,7 +80,7 @@ HINTS: Mapping[str, Words] = {
     "property_given_twice": "give each one value",
     "property_name_malformed": "use letters, digits and underscores; the first is no digit",
     "property_name_too_long": "make it shorter",
-    "queue_being_deleted": "wait 30 seconds or more, then try again",
+    "queue_being_deleted": "wait 30 seconds or more, or create it with --wait 2m",
     "queue_not_found": "check the name: azguard queue list; to create it: azguard queue create {container}",
     "refusal_unclear": "azguard does not know this code: see the error codes in the REST reference of Azure Storage",
     "role_missing": "assign one, such as {role}; it takes effect after up to ten minutes",
@@ -93,12 +97,13 @@ HINTS: Mapping[str, Words] = {
     "sas_unsuitable": _RENEW,
     "sas_without_permission": "make one whose sp has {permissions} too, and give it by --sas-token @FILE",
     "service_asks_to_wait": "try again then, or let azguard wait: a longer --timeout",
+    "secondary_takes_no_writes": "name the primary endpoint, which keeps its name in a failover",
     "service_unavailable": "try again, or allow more time: --timeout 60s",
     "snapshot_is_leased": (
         "see its snapshots: azguard share list --include snapshots --prefix {target}; "
         "then release that lease, or break it"
     ),
-    "table_being_deleted": "wait 40 seconds or more, then try again",
+    "table_being_deleted": "wait 40 seconds or more, or create it with --wait 2m",
     "table_input": "check the filter: azguard entity query --help shows one",
     "table_not_found": "check the name: azguard table list; to create it: azguard table create {container}",
     "too_many_properties": "put some of them into an entity of their own, or several into one as JSON",

@@ -56,7 +56,7 @@ HINTS: Mapping[str, Words] = {
     "range_behind_end": "make it longer first: azguard file resize {target} {needed}",
     "range_incomplete": "look at what is there, then go on from {next_offset}: --offset {next_offset}",
     "range_is_empty": "did the command before the pipe fail?",
-    "share_being_deleted": "wait 30 seconds or more, then try again",
+    "share_being_deleted": "wait 30 seconds or more, or create it with --wait 2m",
     "share_is_full": "delete what is not needed, or let it hold more: azguard share quota {container} GIB",
     "share_has_snapshots": "--delete-snapshots include deletes them too",
     "share_or_file_changed": "look, then decide: azguard {noun} show {target}",

@@ -39,6 +39,11 @@ def _begin_copy(facts: Mapping[str, object]) -> str:
 HINTS: Mapping[str, Words] = {
     # Blobs.
     "archived_not_leasable": "to change the tier of any version: --last-writer-wins",
+    "blob_directory_not_empty": "see what is in it: azguard blob list {container} --prefix {target}",
+    "blob_is_directory": "choose another name; see what is there: azguard blob list {container}",
+    "no_flat_namespace": (
+        "it has no index tags: leave --tags, --if-tags and --fence out; azguard doctor tells what else it lacks"
+    ),
     "blob_is_archived": "azguard blob tier {target} --tier Hot brings it back, within hours",
     "blob_is_rehydrating": "see when it is back: azguard blob show {target} --query tier",
     "blob_of_other_type": "see its type: azguard blob show {target} --query blob_type",

@@ -87,6 +87,8 @@ nouns.declare_create(
     The queue gets a metadata entry of azguard's own. After a lost answer it proves that this create was applied. If
     another program then creates the queue with no metadata, the service answers it 409 instead of 204.
 
+    The name of a queue that was just deleted is refused for a while (exit 49). --wait waits for that.
+
     Examples:
         azguard queue create orders
         azguard queue create orders --if-exists skip

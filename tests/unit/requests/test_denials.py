@@ -193,3 +193,18 @@ def test_a_refusal_without_an_answer_blames_nothing() -> None:
 )
 def test_a_field_of_a_sas_that_does_not_allow_it_is_the_reason(token: str, asked: SentRequest, reason: str) -> None:
     assert refusal("AuthenticationFailed", asked, token).reason == reason
+
+
+@cases(
+    ("method", "host", "reason"),
+    [
+        ("PUT", "acc-secondary.blob.core.windows.net", "secondary_takes_no_writes"),
+        ("GET", "acc-secondary.blob.core.windows.net", "disabled"),
+        ("PUT", "acc.blob.core.windows.net", "disabled"),
+    ],
+)
+def test_a_secondary_endpoint_is_said_to_take_no_writes(method: str, host: str, reason: str) -> None:
+    account = Account("acc", {"blob": f"https://{host}"}, Auth.KEY, "key")
+    error = ServiceRefusal(Response(request(method), 403, "Forbidden", {}, b""))
+    target = Target(account, parse("blob:site/a").address)
+    assert denials.explain(error, "InsufficientAccountPermissions", target, "no").reason == reason
