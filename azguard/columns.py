@@ -99,6 +99,7 @@ COPY_STATUS = Column(name="copy_status", title="copy", marked=("pending", "abort
 SNAPSHOT = Column(name="snapshot")
 VERSION = Column(name="version_id", title="version")
 TYPE = Column(name="type")
+NEXT_MARKER = Column(name="next_marker", title="next marker")
 LEGAL_HOLD = Column(name="legal_hold", title="legal hold", usual=False)
 IMMUTABLE_UNTIL = Column(name="immutable_until", title="immutable until")
 POLICY_MODE = Column(name="policy_mode", title="policy")

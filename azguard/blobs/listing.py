@@ -1,6 +1,6 @@
 """Blobs as commands show them: one, or those of a container page by page; and what is kept of one, found."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby, islice
@@ -14,14 +14,16 @@ from azguard.errors import NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.requests.calls import walk_pages
+from azguard.requests.calls import follow, walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown
 from azguard.resources import properties
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content
+from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
-from azguard.wire.xml import Listed
+from azguard.wire.xml import Listed, Page, parse_page
 
 if TYPE_CHECKING:
     from azguard.resources.lifecycles import Contents
@@ -106,6 +108,15 @@ class BlobPrefix:
     prefix: bool = True
 
 
+@frozen
+class NextMarker:
+    """Where a listing that was cut goes on."""
+
+    COLUMNS: ClassVar = (columns.NEXT_MARKER,)
+
+    next_marker: str
+
+
 def list_blobs(
     target: Target,
     deadline: Deadline,
@@ -114,19 +125,29 @@ def list_blobs(
     delimiter: str | None = None,
     include: Sequence[str] = (),
     limit: int | None = None,
+    marker: str | None = None,
+    tell: Callable[[str], object] = lambda marker: None,
 ) -> Iterator[BlobShown | BlobPrefix]:
     """Yield a container's blobs in order of name, page by page, in constant memory.
 
-    What is kept of one blob is in order of time, and its current version is the last.
+    What is kept of one blob is in order of time, and its current version is the last. ``marker`` is where it begins,
+    and ``tell`` is given where it goes on if the limit cuts it; not where lines repeat a name.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
-    repeats_names = not _OF_ONE_NAME.isdisjoint(include)
+    repeats_names = repeat_names(include)
     # A page that ends between two lines of one name loses the rest of them in Azurite.
-    page = None if limit is None or repeats_names else min(limit, _PAGE)
-    items = walk(target, deadline, prefix=prefix, delimiter=delimiter, include=include, page=page)
-    for item in islice(_sort_versions(items) if repeats_names else items, limit):
+    most = None if repeats_names else limit
+    items = walk(
+        target, deadline, prefix=prefix, delimiter=delimiter, include=include, limit=most, marker=marker, tell=tell
+    )
+    for item in islice(_sort_versions(items), limit) if repeats_names else items:
         yield _to_row(target.address.container, item)
+
+
+def repeat_names(include: Sequence[str]) -> bool:
+    """Return whether a listing that includes these has several lines of one name."""
+    return not _OF_ONE_NAME.isdisjoint(include)
 
 
 def walk(
@@ -136,24 +157,32 @@ def walk(
     prefix: str | None = None,
     delimiter: str | None = None,
     include: Sequence[str] = (),
-    page: int | None = None,
+    limit: int | None = None,
+    marker: str | None = None,
+    tell: Callable[[str], object] = lambda marker: None,
 ) -> Iterator[Listed]:
-    """Yield the blobs of a container and, with a delimiter, what is before it; those first on each page."""
-    pages = walk_pages(
-        CONTAINER_LIST_BLOBS,
-        target._replace(address=Address(Kind.CONTAINER, (target.address.container,))),
-        deadline,
-        "Blobs",
-        _PREFIX,
-        "Blob",
-        prefix=prefix,
-        delimiter=delimiter,
-        maxresults=page,
-        include=",".join(include) or None,
-    )
+    """Yield the blobs of a container and, with a delimiter, what is before it; those first on each page.
+
+    ``tell`` is given the marker of the next page where the limit ends the listing.
+    """
+    container = target._replace(address=Address(Kind.CONTAINER, (target.address.container,)))
+    asked = {"prefix": prefix, "delimiter": delimiter, "include": ",".join(include) or None}
+    counted = 0
+
+    def ask(after: str | None, timeouts: Limits) -> tuple[Page, str | None]:
+        most = None if limit is None else min(limit - counted, _PAGE)
+        given: dict[str, Any] = {**asked, "maxresults": most, "marker": after or marker}
+        page = parse_page(call(CONTAINER_LIST_BLOBS, container, timeouts, **given), "Blobs", _PREFIX, "Blob")
+        return page, page.marker
+
     try:
-        for each in pages:
-            yield from each.items
+        for page, _ in follow(ask, container, deadline):
+            counted += len(page.items)
+            yield from page.items
+            if limit is not None and counted >= limit:
+                if page.marker is not None:
+                    tell(page.marker)
+                return
     except NotFound as error:
         raise error.but(message=f"there is no container {target.address.container}") from error.__cause__
 

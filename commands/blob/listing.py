@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from azguard.accounts.account import Target
@@ -11,10 +12,11 @@ from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.types import TEXT, ValueType, choice
-from azguard.cli.parsing.rows import option
+from azguard.cli.parsing import command_line
+from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import needs, one_of
-from azguard.errors import NotFound
+from azguard.cli.rules.engine import checked, needs, one_of
+from azguard.errors import NotFound, UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.times import span
@@ -73,7 +75,14 @@ def exists(env: Environment, blob: common.Blob) -> int:
     return env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 
-@app.command(name="list", spec=common.operation(CONTAINER_LIST_BLOBS))
+@app.command(
+    name="list",
+    spec=common.operation(CONTAINER_LIST_BLOBS),
+    rules=(
+        needs("--show-next-marker", "--num-results", "the list is whole without it"),
+        checked("--marker --show-next-marker", "no versions, snapshots or deleted blobs", "listing.list_"),
+    ),
+)
 def list_(
     env: Environment,
     container: common.Container,
@@ -89,28 +98,50 @@ def list_(
         ),
     ] = None,
     num_results: common.Limit = None,
+    marker: Annotated[
+        str | None, option("--marker", "MARKER", "Go on where a list with --num-results was cut.", TEXT)
+    ] = None,
+    show_next_marker: Annotated[
+        bool, flag("--show-next-marker", "If the list is cut, end the result with its marker.")
+    ] = False,
 ) -> None:
     """List a container's blobs.
 
+    If --num-results cuts the list, stderr tells the marker with which the next list goes on. With --show-next-marker
+    the last item of the result tells it, as next_marker. Blobs that are written between two lists appear where their
+    names stand.
+
     Examples:
         azguard blob list site
-        azguard blob list site --prefix conf
         azguard blob list site --query '[].name' -o tsv
+        azguard blob list site --num-results 100 --show-next-marker
     """
-    from azguard.blobs.listing import list_blobs
+    from azguard.blobs import listing
 
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
-    env.out.show_each(
-        list_blobs(
-            target,
-            env.deadline,
-            prefix=prefix,
-            delimiter=delimiter,
-            include=list(include or ()),
-            limit=num_results,
+    kinds = list(include or ())
+    if listing.repeat_names(kinds) and (marker is not None or show_next_marker):
+        raise UsageError(
+            "a list of versions, snapshots or deleted blobs has no marker: those of one blob may stand on two pages",
+            hint="leave --include out, or list them all",
         )
+    cut: list[str] = []
+    found = listing.list_blobs(
+        target,
+        env.deadline,
+        prefix=prefix,
+        delimiter=delimiter,
+        include=kinds,
+        limit=num_results,
+        marker=marker,
+        tell=cut.append,
     )
+    # Known once the others were shown.
+    last = map(listing.NextMarker, cut)
+    env.out.show_each(chain(found, last) if show_next_marker else found)
+    if cut and not show_next_marker:
+        env.out.info(f"there are more: --marker {command_line.quote(cut[0])}")
 
 
 @app.command(

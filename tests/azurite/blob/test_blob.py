@@ -3,12 +3,14 @@
 import base64
 import hashlib
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from azguard.accounts.account import Target, from_connection_string
 from azguard.address import parse
-from azguard.blobs.listing import list_blobs, walk
+from azguard.blobs import listing
+from azguard.blobs.listing import list_blobs
 from azguard.requests.deadline import Deadline
 from tests.support.cli_world import CliWorld
 from tests.support.faultproxy import proxy
@@ -75,6 +77,24 @@ def test_a_listing_is_in_order_and_can_be_narrowed(cli: CliWorld, site: str) -> 
     ] == [["a/1", "a/2", "a/x/3", "b", "c"], ["a/1", "a/2", "a/x/3"], ["a/1", "a/2"], ["a/", "b", "c"], ["a/1"], []]
 
 
+def test_a_list_that_is_cut_goes_on_from_its_marker(cli: CliWorld, site: str) -> None:
+    for name in ("a", "b/1", "b/2", "c", "d"):
+        put(cli, f"{site}/{name}")
+    words = ("blob", "list", site, "--delimiter", "/", "--num-results", "2")
+    names: list[list[str]] = []
+    marker: tuple[str, ...] = ()
+    while marker or not names:
+        *found, last = cli.call(*words, "--show-next-marker", *marker).json
+        marker = ("--marker", last["next_marker"]) if "next_marker" in last else ()
+        names.append([each["name"] for each in (found if marker else [*found, last])])
+    assert sorted(name for page in names for name in page) == ["a", "b/", "c", "d"]
+    assert [len(each) for each in names] == [2, 2]
+    cut = cli.call(*words)
+    rest = listed(cli, site, "--marker", cut.err.rpartition("there are more: --marker ")[2].strip())
+    assert (len(cut.json), rest) == (2, ["c", "d"])
+    assert cli.call("blob", "list", site, "--num-results", "5", "--show-next-marker").json[-1]["name"] == "d"
+
+
 def test_a_folder_in_a_listing_is_marked_as_one(cli: CliWorld, site: str) -> None:
     put(cli, f"{site}/a/1")
     assert cli.call("blob", "list", site, "--delimiter", "/").json == [
@@ -129,7 +149,8 @@ def test_a_listing_takes_pages_one_by_one_and_misses_nothing_when_one_fails(cli:
     with proxy.running(cli.port, decide) as between:
         account = from_connection_string(cli.through(between.port).connection_string or "")
         target = Target(account, parse(f"container:{site}").address)
-        names = [each.name for each in walk(target, Deadline(), page=3)]
+        with patch.object(listing, "_PAGE", 3):
+            names = [each.name for each in listing.walk(target, Deadline(), limit=7)]
     assert (names, len(failed)) == ([str(number) for number in range(7)], 1)
 
 

@@ -55,6 +55,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         ("blob write", ("blob", "set-properties", blob, "--content-language", "en")),
         ("tier set", ("blob", "tier", blob, "--tier", "Cool")),
         ("blob list", ("blob", "list", site)),
+        ("blob list", ("blob", "list", site, "--num-results", "1", "--show-next-marker")),
         ("container show", ("container", "show", site)),
         ("metadata read", ("container", "metadata", "get", site)),
         ("blob write", ("container", "metadata", "set", site, "--metadata", "a=1", "--allow-race")),
