@@ -23,7 +23,7 @@ from azguard.guards.versions import quote_etag, require_version
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.results import Shown, Written
+from azguard.requests.results import WOULD_CLEAR, Shown, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.times import http_date, iso
@@ -106,6 +106,8 @@ class RetentionChange:
     shortens: bool = False
     #: Whether a policy is meant of which nothing can be undone.
     is_final: bool = False
+    #: Whether only to look what it would do.
+    is_tried: bool = False
 
     def make(self, target: Target, conditions: Conditions, deadline: Deadline) -> RetentionSet:
         """Make it for the version that the conditions name. If all is as it should be, nothing is sent.
@@ -125,7 +127,9 @@ class RetentionChange:
         before = Retention.of(found)
         self._check(target, before)
         attempts, outcome = 0, "unchanged"
-        if (wanted := self._foresee(before)) != before:
+        if (wanted := self._foresee(before)) != before and self.is_tried:
+            outcome = WOULD_CLEAR
+        elif wanted != before:
             attempts, outcome = self._send(_name_version(target, found, conditions), wanted, conditions, deadline)
         return RetentionSet(
             address=str(target.address),

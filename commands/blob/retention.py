@@ -64,40 +64,41 @@ def _declare_show(commands: Group, name: str, what: str) -> None:
     commands.command("show", spec=common.operation(BLOB_GET_PROPERTIES), text=text)(show)
 
 
-_GUARD = """The service compares no ETag here. So azguard reads the blob, compares, and names that version in its
-    request: a version never changes, and a later one is left alone. Another's change of the hold in between is not
-    noticed."""
+@hold_app.command("set", spec=common.operation(BLOB_SET_LEGAL_HOLD))
+def set_hold(env: Environment, blob: common.Blob) -> None:
+    """Put the version you have seen under a legal hold, which keeps it from being changed and deleted.
 
+    A hold has no holder: of two who set one, the first who clears it ends it. After a lost answer it is sent again.
 
-def _declare_hold(verb: str, summary: str, note: str) -> None:
-    def run(env: Environment, blob: common.Blob) -> None:
-        _change(env, blob, legal_hold=verb == "set")
-
-    text = f"""{summary}
-
-    {note}
-
-    {_GUARD}
+    The service compares no ETag here. So azguard reads the blob, compares, and names that version in its request: a
+    version never changes, and a later one is left alone. Another's change of the hold in between is not noticed.
 
     Examples:
-        azguard blob legal-hold {verb} site/config.json
+        azguard blob legal-hold set site/config.json
 
     Topics: conditions
     """
-    hold_app.command(verb, spec=common.operation(BLOB_SET_LEGAL_HOLD), text=text)(run)
+    _change(env, blob, legal_hold=True)
 
 
-_declare_hold(
-    "set",
-    "Put the version you have seen under a legal hold, which keeps it from being changed and deleted.",
-    "A hold has no holder: of two who set one, the first who clears it ends it. After a lost answer it is sent again.",
-)
-_declare_hold(
-    "clear",
-    "Take the legal hold from the version you have seen.",
-    """After a lost answer azguard looks. If the hold is still there, the outcome is unknown (exit 74): a request that
-    comes late could end a hold that was set meanwhile.""",
-)
+@hold_app.command("clear", spec=common.operation(BLOB_SET_LEGAL_HOLD))
+def clear_hold(env: Environment, blob: common.Blob, dry_run: common.DryRun = False) -> None:
+    """Take the legal hold from the version you have seen.
+
+    After a lost answer azguard looks. If the hold is still there, the outcome is unknown (exit 74): a request that
+    comes late could end a hold that was set meanwhile.
+
+    The service compares no ETag here. So azguard reads the blob, compares, and names that version in its request: a
+    version never changes, and a later one is left alone. Another's change of the hold in between is not noticed.
+
+    Examples:
+        azguard blob legal-hold clear site/config.json
+
+    Topics: conditions
+    """
+    _change(env, blob, legal_hold=False, is_tried=dry_run)
+
+
 _declare_show(hold_app, "legal-hold", "whether a blob is under a legal hold")
 
 
@@ -159,7 +160,7 @@ def set_policy(
 
 
 @policy_app.command("clear", spec=common.operation(BLOB_DELETE_IMMUTABILITY_POLICY))
-def clear_policy(env: Environment, blob: common.Blob) -> None:
+def clear_policy(env: Environment, blob: common.Blob, dry_run: common.DryRun = False) -> None:
     """Take the policy from the version you have seen, if it is not locked.
 
     After a lost answer azguard looks. If the policy is still there, the outcome is unknown (exit 74), since a request
@@ -170,7 +171,7 @@ def clear_policy(env: Environment, blob: common.Blob) -> None:
 
     Topics: conditions
     """
-    _change(env, blob, clears_policy=True)
+    _change(env, blob, clears_policy=True, is_tried=dry_run)
 
 
 _declare_show(policy_app, "immutability", "until when a blob is immutable")

@@ -52,6 +52,7 @@ BY_METAVAR: Mapping[str, tuple[str, ...]] = {
     "KINDS": ("metadata", "snapshots"),
     "LIST": ("leased",),
     "N": ("1", "3"),
+    "MARKER": ("b",),
     "NAME": ("pairs",),
     "NAME,…": ("n",),
     "NAME[:TYPE]=VALUE": ("n=2", "m:int32=3"),

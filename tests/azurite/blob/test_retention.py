@@ -183,6 +183,12 @@ def test_a_version_or_the_current_one_is_kept_where_that_is_said(tmp_path: Path)
     assert (named.code, service.paths[1].count("versionid=")) == (0, 1)
 
 
+def test_what_would_be_cleared_can_be_looked_at_first(tmp_path: Path) -> None:
+    for words, before in (((*HOLD, "clear"), HELD), ((*POLICY, "clear"), UNTIL_2030)):
+        ran, service = run(tmp_path, (*words, *SEEN, "--dry-run"), before)
+        assert (ran.code, ran.json["outcome"], len(service.asked)) == (0, "would clear", 1)
+
+
 def test_show_tells_all_that_keeps_a_blob(tmp_path: Path) -> None:
     for words in ((*HOLD, "show"), (*POLICY, "show")):
         found = run(tmp_path, words, shown(held=True, until=Y2030, mode="Locked"))[0].json
