@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Break the lock that a crashed Terraform left on its state, but only if it is older than any run of yours takes.
 #
 #   break-stale-terraform-lock.sh tfstate/prod.terraform.tfstate 2h
@@ -12,3 +15,5 @@ state=${1:?usage: break-stale-terraform-lock.sh CONTAINER/NAME AGE} age=${2:?how
 
 azguard lease show "blob:$state" --query terraform -o table
 azguard lease break "blob:$state" --if-older-than "$age" --wait
+
+# Undo: not possible. Terraform takes the lock again by itself at its next run.

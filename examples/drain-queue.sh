@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Handle all messages of a queue, then end: from cron, for work that may wait.
 #
 #   */10 * * * * drain-queue.sh jobs handle.sh
@@ -18,3 +21,5 @@ if [ "$status" -eq 20 ]; then
     azguard queue poison list "$queue" --once-table Once -o table
 fi
 exit "$status"
+
+# Undo: a message that was handled is gone. Those that failed come back with: azguard queue move "$queue-poison" "$queue"

@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Give a blob to a command while no other reader is at it, and no writer.
 #
 #   exclusive-read.sh site/config.json ./report        (the content on stdin)
@@ -15,3 +18,5 @@ azguard lease acquire "blob:$blob" --wait 1m -q -o none
 trap 'azguard lease release "blob:$blob" -q -o none; rm -rf "$work"' EXIT
 azguard blob get "$blob" -f "$work/content" --lease-id @held -o none
 "$@" < "$work/content"
+
+# Undo: nothing is left. If it was killed, the lease ends by itself within 60 s.

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Shows in which order a lock is given: five jobs wait for it, and two of them are killed while they wait.
 #
 #   bash five-waiters.sh [LOCK]
@@ -21,3 +24,5 @@ done
 kill -9 "${pids[2]}" "${pids[4]}"
 touch "$folder/all"
 wait 2>/dev/null
+
+# Undo: azguard blob delete "locks/$lock" --last-writer-wins; the same for "locks/$lock!log".

@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Delete what `azguard queue work --once-table` keeps of keys that were done long ago, from cron once a day:
 #
 #   30 3 * * * forget-done-keys.sh Once jobs 8
@@ -22,3 +25,5 @@ while
 do
     azguard entity transaction "$lines" -o none
 done
+
+# Undo: not possible; a key that was forgotten is new.

@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Change a blob or an entity in one of the four ways that Microsoft describes for Azure Storage.
 #
 #   four-strategies.sh optimistic       site/config.json  ./change      exit 42 if another wrote in between
@@ -38,3 +41,5 @@ table)
     exit 2
     ;;
 esac
+
+# Undo: keep what is replaced, with --snapshot-first on the put; then: azguard blob restore.

@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Upload a file that was fetched with "azguard blob get CONTAINER/NAME -f FILE" and changed since, but never over
 # the change of another: theirs is then put beside it, to be merged.
 #
@@ -16,3 +19,5 @@ case $status in
 74) echo "the answer was lost; what is there now: azguard blob show $blob" >&2 ;;
 esac
 exit $status
+
+# Undo: keep what is replaced, with --snapshot-first on the put; then: azguard blob restore.

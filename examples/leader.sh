@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Keep one leader among several machines: start this on each of them. One leads, the others wait.
 #
 #   leader.sh cluster ./lead.sh
@@ -21,3 +24,5 @@ while :; do
     esac
     sleep "${PAUSE:-5}"                                            # so that another machine can lead
 done
+
+# Undo: send TERM to it on each machine. The lock is then free, and its blob and its history stay.

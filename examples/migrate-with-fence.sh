@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Migrate a configuration under a lock, in such a way that a migration that lost its lock cannot overwrite what the next
 # one has written, however late its write arrives.
 #
@@ -17,3 +20,5 @@ trap 'rm -rf "$work"' EXIT
 azguard blob get "$blob" -f "$work/old" -o none
 "$migrate" < "$work/old" > "$work/new"
 azguard blob put "$blob" -f "$work/new" --fence "$AZGUARD_FENCE"
+
+# Undo: take a snapshot before it, azguard blob snapshot CONTAINER/NAME; then: azguard blob restore.

@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Write one line to a shared log each hour, from cron on several machines: the first to come writes it, the others
 # find it done.
 #
@@ -12,3 +15,5 @@ hour=$(date -u +%Y-%m-%dT%HZ)
 
 azguard safe-update "blob:$log" --append "$hour $(uname -n)
 " --create --op-id "hour-$hour" --op-id-any-change
+
+# Undo: take the line out of cron. What was appended stays.

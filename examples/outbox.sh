@@ -1,4 +1,7 @@
 #!/bin/sh
+# Install:  pipx install .        (in a clone of azguard)
+# Account:  export AZURE_STORAGE_CONNECTION_STRING='...'        (or as docs/accounts.md says)
+#
 # Save an entity and put a message about it into a queue: readers see the message only if the entity is saved.
 #
 #   outbox.sh Orders eu jobs 1007 '{"state": "new"}'
@@ -37,3 +40,5 @@ rows=$(azguard entity query "$table" --filter "$outbox" --param "partition=$part
       *) exit "$status" ;;
     esac
   done
+
+# Undo: azguard entity delete TABLE/PARTITION/ROW. A message that is shown may have been read already.
