@@ -39,6 +39,7 @@ _PROPERTIES = (
     "blob_tier_inferred archive_status rehydrate_priority tag_count is_append_blob_sealed page_blob_sequence_number "
     "append_blob_committed_block_count legal_hold immutability_until immutability_mode"
 )
+_POLICY = "immutability_until immutability_mode"
 _APPENDED = "etag last_modified append_offset append_blob_committed_block_count"
 _PAGES = "etag last_modified page_blob_sequence_number"
 # A read takes a key of the caller's alone: a scope is the account's own.
@@ -104,14 +105,14 @@ BLOB_SET_LEGAL_HOLD = changes(
     "blob.set_legal_hold",
     "set-blob-legal-hold",
     guard=Guard.VERSION,
-    http=speaks("PUT", "legalhold", sends="legal_hold"),
+    http=speaks("PUT", "legalhold", sends="legal_hold", returns="legal_hold"),
 )
 BLOB_SET_IMMUTABILITY_POLICY = changes(
     "blob.set_immutability_policy",
     "set-blob-immutability-policy",
     DATES - CHANGED_SINCE,
     guard=Guard.VERSION,
-    http=speaks("PUT", "immutabilityPolicies", sends="immutability_until immutability_mode"),
+    http=speaks("PUT", "immutabilityPolicies", sends=_POLICY, returns=_POLICY),
 )
 BLOB_DELETE_IMMUTABILITY_POLICY = changes(
     "blob.delete_immutability_policy",
