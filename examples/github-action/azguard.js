@@ -16,10 +16,19 @@ function hasAzguard() {
 // The runner has downloaded the action's whole repository, at the very commit that `uses:` names.
 function source(version) {
   if (!version) return path.resolve(__dirname, '..', '..');
+  if (version.endsWith('.whl')) return findWheel(version);
+  if (/^azguard==[0-9A-Za-z.!+]+$/.test(version)) return version;
   if (!/^[A-Za-z0-9][A-Za-z0-9._/+-]*$/.test(version)) throw new Refused('version: no branch, tag or commit');
   const repository = process.env.GITHUB_ACTION_REPOSITORY;
   if (!repository) throw new Refused('version: this action is not from a repository; leave it out');
   return `git+${process.env.GITHUB_SERVER_URL || 'https://github.com'}/${repository}@${version}`;
+}
+
+// A wheel of the job's own checkout, or of an earlier step: nothing is downloaded but what it needs.
+function findWheel(name) {
+  const wheel = path.resolve(process.env.GITHUB_WORKSPACE || '.', name);
+  if (!fs.existsSync(wheel)) throw new Refused(`version: there is no ${wheel}`);
+  return wheel;
 }
 
 function install(version) {

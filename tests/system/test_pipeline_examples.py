@@ -248,11 +248,20 @@ def test_azguard_is_installed_from_the_checkout_of_the_action_if_it_is_missing(j
     assert (job.folder / "GITHUB_PATH").read_text() == f"{venv}\n"
     assert job.post().code == 0
     (venv / "azguard").unlink()
-    assert job.main(lock=lock, version="v1.2").code == 0
-    assert (tools / "told").read_text().splitlines()[-1].endswith(" git+https://github.com/contoso/azguard@v1.2")
-    assert job.post().code == 0
-    (venv / "azguard").unlink()
-    assert job.main(lock=lock, version="--editable .").code == 1
+    wheel = job.folder / "azguard-1.2-py3-none-any.whl"
+    wheel.touch()
+    job.environ["GITHUB_WORKSPACE"] = str(job.folder)
+    for version, from_ in (
+        ("v1.2", "git+https://github.com/contoso/azguard@v1.2"),
+        (wheel.name, str(wheel)),
+        ("azguard==1.2", "azguard==1.2"),
+    ):
+        assert job.main(lock=lock, version=version).code == 0
+        assert (tools / "told").read_text().splitlines()[-1].endswith(f" {from_}")
+        assert job.post().code == 0
+        (venv / "azguard").unlink()
+    for version in ("--editable .", "no.whl", "azguard==1.2 --pre"):
+        assert job.main(lock=lock, version=version).code == 1
 
 
 def test_the_action_declares_what_it_reads_and_leaves() -> None:
