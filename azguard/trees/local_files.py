@@ -320,27 +320,23 @@ def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> boo
     It does if the service's MD5 or the hash that was recorded for that very version says so. An equal size, time or
     name says nothing. Not known is not the same, as of a file that is gone or cannot be read.
     """
-    with suppress(OSError):
-        if _may_be_same(file, listed):
-            known = reads.find_content(target, listed.etag, copies.find_at(file))
-            if known is not None:
-                return _hash(file, "sha256") == [known.sha256]
-            return listed.content_md5 is not None and _hash(file, "md5") == [base64.b64decode(listed.content_md5)]
-    return False
+    return _find_same(file, target, listed, reads) is not None
 
 
 def _find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> SameVersion | None:
     with suppress(OSError):
-        if _may_be_same(file, listed):
+        if listed.content_length in (None, file.stat().st_size):
             with open(file, "rb") as stream:
                 copy = copies.find_behind(stream.fileno(), file)
                 known = reads.find_content(target, listed.etag, copy)
                 if known is not None:
                     is_it = _hash_stream(stream, "sha256") == [known.sha256]
                     return _build(listed, known, copy) if is_it else None
+                if listed.content_md5 is None:
+                    return None
                 # In one pass: between two of them the file could change.
                 sha256, md5 = _hash_stream(stream, "sha256", "md5")
-            if listed.content_md5 is not None and md5 == base64.b64decode(listed.content_md5):
+            if md5 == base64.b64decode(listed.content_md5):
                 return _build(listed, KnownContent(sha256, None, listed.blob_type), copy)
     return None
 
@@ -357,7 +353,7 @@ def is_version(file: Path, copy: Copy, target: Target, etag: str, reads: Reads) 
     """Return whether a file holds the content of a version that this scope got or put, by its recorded hash."""
     with suppress(OSError):
         known = reads.find_content(target, etag, copy)
-        return known is not None and _hash(file, "sha256") == [known.sha256]
+        return known is not None and _hash(file) == known.sha256
     return False
 
 
@@ -365,12 +361,8 @@ def is_as_read(file: Path, target: Target, reads: Reads) -> bool:
     """Return whether a file holds what was read into it from there, unchanged since."""
     with suppress(OSError):
         read = reads.find_read_hash(target, copies.find_at(file))
-        return read is not None and _hash(file, "sha256") == [read]
+        return read is not None and _hash(file) == read
     return False
-
-
-def _may_be_same(file: Path, listed: ListedItem) -> bool:
-    return listed.content_length in (None, file.stat().st_size)
 
 
 def _build(listed: ListedItem, known: KnownContent, copy: Copy) -> SameVersion:
@@ -386,9 +378,9 @@ def _build(listed: ListedItem, known: KnownContent, copy: Copy) -> SameVersion:
     )
 
 
-def _hash(file: Path, *algorithms: str) -> list[bytes]:
+def _hash(file: Path) -> bytes:
     with open(file, "rb") as stream:
-        return _hash_stream(stream, *algorithms)
+        return _hash_stream(stream, "sha256")[0]
 
 
 def _hash_stream(stream: BinaryIO, *algorithms: str) -> list[bytes]:
