@@ -76,7 +76,7 @@ class NewVersion:
         parent = None if self.creates_only else UNSEEN
         if found is not None and self.conditions.expected_etag is not None:
             parent = found.etag
-        lineage = Lineage.parse(before.get(KEY)).after(self.op, parent)
+        lineage = Lineage.find(before).after(self.op, parent)
         stamped = with_lineage({**kept, **self.metadata}, lineage)
         rules.check_size(stamped, own=(*kept, KEY))
         return stamped
@@ -127,7 +127,7 @@ def _raise_missing(version: NewVersion, error: NotFound) -> NoReturn:
 
 def is_of(found: Any, op: str) -> bool:
     """Return whether an op has made the version that was found, or one before it."""
-    return op in Lineage.parse((found.metadata or {}).get(KEY))
+    return op in Lineage.find(found.metadata)
 
 
 def choose_smb(given: SmbProperties, found: Answer | None, kept: tuple[str, ...] = _KEPT) -> dict[str, Any]:
@@ -239,7 +239,7 @@ def _look_for_own(version: NewVersion, patience: Deadline) -> Finding[Any] | str
         found = properties.fetch(version.target, Conditions(), patience)
     except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
         return None
-    history = Lineage.parse((found.metadata or {}).get(KEY))
+    history = Lineage.find(found.metadata)
     if version.op not in history:
         etag: str = found.etag
         return etag

@@ -21,7 +21,7 @@ from azguard.leases.guard import GuardLease
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import Lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import copies, lifecycles, properties
@@ -144,7 +144,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
         return Finding(Verdict.UNKNOWN)
     version = {"etag": found.etag, "last_modified": found.last_modified}
     if write.op is not None:
-        history = Lineage.parse((found.metadata or {}).get(KEY))
+        history = Lineage.find(found.metadata)
         if write.op in history:
             return Finding(Verdict.COMMITTED, version if history.entries[0][0] == write.op else {"etag": None})
     # If the lease was broken meanwhile, others could write, too.

@@ -242,12 +242,12 @@ def change_metadata(
     """
     op, operation, headers = fresh_op(), ALL[f"{target.kind}.set_metadata"], conditions.request_headers
     others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
-    lineage = Lineage.parse(version.metadata.get(KEY)).after(op, version.etag)
+    lineage = Lineage.find(version.metadata).after(op, version.etag)
     metadata = with_lineage({**others, **{key: value for key, value in added.items() if value is not None}}, lineage)
 
     def look(patience: Deadline, lease_id: str | None = conditions.lease_id) -> Finding[Any]:
         found = read_version(target, patience, lease_id)
-        history = Lineage.parse(found.metadata.get(KEY))
+        history = Lineage.find(found.metadata)
         # If another write follows ours, the current ETag is not that of our version.
         newest = bool(history.entries) and history.entries[0][0] == op
         verdict = verdict_from_lineage(history, op, version.etag, found.etag)
