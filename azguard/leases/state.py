@@ -32,6 +32,7 @@ from azguard.leases.owners import (
 from azguard.requests.calls import read, walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
+from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
@@ -282,18 +283,7 @@ def look(
         if not conditions.headers:
             raise
         raise _with_both_versions(error, target, conditions, deadline) from error
-    return LeaseState(
-        address=str(target.address),
-        state=str(found.lease.state),
-        status=str(found.lease.status),
-        duration=found.lease.duration,
-        etag=found.etag,
-        last_modified=found.last_modified,
-        metadata=found.metadata,
-        answered_at=answers.date,
-        blob_type=found.get("blob_type"),
-        lease_id=lease_id,
-    )
+    return parse_state(found, target.address, answers.date, lease_id)
 
 
 def add_holder(error: E, target: Target, deadline: Deadline) -> E:
@@ -348,17 +338,21 @@ def list_states(target: Target, deadline: Deadline, prefix: str | None, page: in
         raise error.but(message=f"there is no container {target.address.container}") from error
 
 
-def parse_state(item: Listed, address: Address, answered_at: datetime | None) -> LeaseState:
-    """Return the state of a lease as an item of a listing tells it."""
+def parse_state(
+    found: Answer | Listed, address: Address, answered_at: datetime | None, lease_id: str | None = None
+) -> LeaseState:
+    """Return the state of a lease as an answer, or an item of a listing, tells it."""
     return LeaseState(
         address=str(address),
-        state=str(item.lease.state),
-        status=str(item.lease.status),
-        duration=item.lease.duration,
-        etag=quote_etag(item.etag),
-        last_modified=item.last_modified,
-        metadata=item.metadata,
+        state=str(found.lease.state),
+        status=str(found.lease.status),
+        duration=found.lease.duration,
+        etag=quote_etag(found.etag),
+        last_modified=found.last_modified,
+        metadata=found.metadata,
         answered_at=answered_at,
-        blob_type=item.blob_type,
-        created_at=item.creation_time,
+        # Of a blob alone.
+        blob_type=getattr(found, "blob_type", None),
+        created_at=getattr(found, "creation_time", None),
+        lease_id=lease_id,
     )
