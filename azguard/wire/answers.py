@@ -90,6 +90,7 @@ SINCE = {
     "x-ms-encryption-scope": "2019-07-07",
     **dict.fromkeys(("x-ms-tags", "x-ms-if-tags", "x-ms-source-if-tags"), "2019-12-12"),
     **dict.fromkeys(("?versionid", "?include=tags", "?include=versions"), "2019-12-12"),
+    **dict.fromkeys((f"?include=deleted of List {each}" for each in ("Containers", "Shares")), "2019-12-12"),
     "?marker of Get Page Ranges": "2020-10-02",
     "x-ms-access-tier: Cold": "2021-12-02",
     "x-ms-allow-trailing-dot": "2022-11-02",

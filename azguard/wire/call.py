@@ -154,8 +154,8 @@ def _check_version(target: Target, operation: Operation, headers: dict[str, str]
         return
     asked = [*query, *([("versionid", "")] if target.address.version else [])]
     names = [*headers, *(f"{name}: {text}" for name, text in headers.items())]
-    names += [f"?{name}={word}" for name, text in asked for word in text.split(",")]
-    names += [each for name, _ in asked for each in (f"?{name}", f"?{name} of {operation.title}")]
+    words = [f"?{name}{word}" for name, text in asked for word in ("", *(f"={each}" for each in text.split(",")))]
+    names += [each for word in words for each in (word, f"{word} of {operation.title}")]
     known = {name: SINCE[name] for name in names if name in SINCE} | {operation.title: operation.since}
     what, since = max(known.items(), key=itemgetter(1))
     what = what.lstrip("?")

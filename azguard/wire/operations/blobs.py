@@ -106,6 +106,7 @@ BLOB_SET_LEGAL_HOLD = changes(
     "set-blob-legal-hold",
     guard=Guard.VERSION,
     http=speaks("PUT", "legalhold", sends="legal_hold", returns="legal_hold"),
+    since="2020-06-12",
 )
 BLOB_SET_IMMUTABILITY_POLICY = changes(
     "blob.set_immutability_policy",
@@ -113,12 +114,14 @@ BLOB_SET_IMMUTABILITY_POLICY = changes(
     DATES - CHANGED_SINCE,
     guard=Guard.VERSION,
     http=speaks("PUT", "immutabilityPolicies", sends=_POLICY, returns=_POLICY),
+    since="2020-06-12",
 )
 BLOB_DELETE_IMMUTABILITY_POLICY = changes(
     "blob.delete_immutability_policy",
     "delete-blob-immutability-policy",
     guard=Guard.VERSION,
     http=speaks("DELETE", "immutabilityPolicies"),
+    since="2020-06-12",
 )
 BLOB_SET_METADATA = _changes(
     "blob.set_metadata",

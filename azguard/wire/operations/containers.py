@@ -32,6 +32,7 @@ CONTAINER_UNDELETE = creates(
     "container.undelete",
     "restore-container",
     http=speaks("PUT", "undelete", sends="deleted_container_name deleted_container_version", ok=(201,)),
+    since="2019-12-12",
 )
 CONTAINER_LIST = reads("container.list", "list-containers2", http=LIST)
 CONTAINER_GET_PROPERTIES = reads(

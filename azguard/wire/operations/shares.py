@@ -52,6 +52,7 @@ SHARE_UNDELETE = creates(
     "share.undelete",
     "restore-share",
     http=speaks("PUT", "undelete", sends="deleted_share_name deleted_share_version", ok=(201,)),
+    since="2019-12-12",
 )
 SHARE_LIST = reads("share.list", "list-shares", http=LIST)
 SHARE_DELETE = _changes_held("share.delete", "delete-share", http=speaks("DELETE", sends="delete_snapshots", ok=(202,)))
@@ -97,11 +98,11 @@ SHARE_SNAPSHOT = free(
     "snapshot-share",
     http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {_VERSION}", ok=(201,)),
 )
-SHARE_LEASE_ACQUIRE = free("share.lease_acquire", "lease-share", lease=Lease.SUBJECT, http=ACQUIRE)
-SHARE_LEASE_RENEW = free("share.lease_renew", "lease-share", lease=Lease.SUBJECT, http=RENEW)
-SHARE_LEASE_CHANGE = free("share.lease_change", "lease-share", lease=Lease.SUBJECT, http=CHANGE)
-SHARE_LEASE_RELEASE = free("share.lease_release", "lease-share", lease=Lease.SUBJECT, http=RELEASE)
-SHARE_LEASE_BREAK = free("share.lease_break", "lease-share", lease=Lease.SUBJECT, http=BREAK)
+SHARE_LEASE_ACQUIRE = free("share.lease_acquire", "lease-share", lease=Lease.SUBJECT, http=ACQUIRE, since="2020-02-10")
+SHARE_LEASE_RENEW = free("share.lease_renew", "lease-share", lease=Lease.SUBJECT, http=RENEW, since="2020-02-10")
+SHARE_LEASE_CHANGE = free("share.lease_change", "lease-share", lease=Lease.SUBJECT, http=CHANGE, since="2020-02-10")
+SHARE_LEASE_RELEASE = free("share.lease_release", "lease-share", lease=Lease.SUBJECT, http=RELEASE, since="2020-02-10")
+SHARE_LEASE_BREAK = free("share.lease_break", "lease-share", lease=Lease.SUBJECT, http=BREAK, since="2020-02-10")
 
 # Directories have neither conditions nor leases.
 DIRECTORY_CREATE = creates(

@@ -199,6 +199,14 @@ def test_a_service_is_asked_in_the_version_that_was_chosen(
         (blobs.BLOB_GET, Kind.BLOB, {"of": "2026-01-01T00:00:00Z"}, "versionid", "2019-12-12"),
         (blobs.BLOB_GET_PAGE_RANGES, Kind.BLOB, {"marker": "x"}, "marker of Get Page Ranges", "2020-10-02"),
         (containers.CONTAINER_LIST_BLOBS, Kind.BLOB, {"include": "metadata,tags"}, "include=tags", "2019-12-12"),
+        (
+            containers.CONTAINER_LIST,
+            Kind.BLOB,
+            {"include": "deleted"},
+            "include=deleted of List Containers",
+            "2019-12-12",
+        ),
+        (blobs.BLOB_SET_LEGAL_HOLD, Kind.BLOB, {}, "Set Blob Legal Hold", "2020-06-12"),
         (shares.FILE_GET_PROPERTIES, Kind.FILE, {}, "x-ms-allow-trailing-dot", "2022-11-02"),
     ],
 )
