@@ -178,6 +178,8 @@ NOT_TRIED: Mapping[str, str] = MappingProxyType(
     {
         "blob.abort_copy": "no copy is pending for long enough",
         "blob.set_immutability_policy": "doctor could not remove what it made",
+        "container.undelete": "an account without soft delete keeps nothing",
         "file.abort_copy": "no copy is pending for long enough",
+        "share.undelete": "an account without soft delete keeps nothing",
     }
 )
