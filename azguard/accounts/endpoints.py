@@ -40,7 +40,7 @@ EMULATOR_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K
 EMULATOR_PORTS = {service: port for port, service in naming.EMULATOR_PORTS.items()}
 PUBLIC_SUFFIX = "core.windows.net"
 _USUAL_PORTS = {"http": 80, "https": 443}
-_HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)")
+_HOST = rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)"
 
 
 class HostFacts(NamedTuple):
@@ -53,7 +53,7 @@ class HostFacts(NamedTuple):
 
 def place(endpoint: str) -> HostFacts | None:
     """Return the facts in a host name, or None if the host is an emulator or has a domain of the user's own."""
-    found = _HOST.fullmatch(urlsplit(endpoint).hostname or "")
+    found = re.fullmatch(_HOST, urlsplit(endpoint).hostname or "")
     if found is None:
         return None
     return HostFacts(found["name"].removesuffix(found["zone"] or ""), found["service"], found["suffix"])

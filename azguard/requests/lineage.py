@@ -52,15 +52,15 @@ ABSENT = "-"
 # What an unconditional write replaces: it never looked.
 UNSEEN = "?"
 _OP = r"[A-Za-z0-9_-]{16}"
-_ENTITY_ETAG = re.compile(r"""W/"datetime'([^']+)'\"""")
-_ENTRY = re.compile(rf"({_OP})\.([!-+\--~]+)")
+_ENTITY_ETAG = r"""W/"datetime'([^']+)'\""""
+_ENTRY = rf"({_OP})\.([!-+\--~]+)"
 # Stands behind the entries of a resource whose access tier was chosen, where its writer knew.
 _TIERED = "tier"
 # Stands before the keys where none was left out since the resource was created.
 _ALL_KEYS = "all"
 _KEYS = "keys:"
 # How a later azguard begins a lineage that this one cannot read: with the number of its format. This one is the first.
-_NEWER = re.compile(r"[0-9]+:")
+_NEWER = r"[0-9]+:"
 
 
 class AppliedKey(NamedTuple):
@@ -156,9 +156,9 @@ class Lineage:
         pieces = [piece for piece in (text or "").split(",") if piece]
         keys = AppliedKeys.parse(next((piece for piece in pieces if piece.startswith(_KEYS)), _KEYS)[len(_KEYS) :])
         rest = [piece for piece in pieces if piece not in (_TIERED, _ALL_KEYS) and not piece.startswith(_KEYS)]
-        matches = [_ENTRY.fullmatch(piece) for piece in rest]
+        matches = [re.fullmatch(_ENTRY, piece) for piece in rest]
         if keys is None or not all(matches):
-            return cls(is_newer=_NEWER.match(text or "") is not None)
+            return cls(is_newer=re.match(_NEWER, text or "") is not None)
         entries = tuple((match[1], match[2]) for match in matches if match)
         return cls(entries, _TIERED in pieces, keys, _ALL_KEYS in pieces)
 
@@ -240,7 +240,7 @@ def bare(etag: str | None) -> str:
     """Return an ETag as the lineage keeps it: without quotes, an entity's as its time; nothing there is ``-``."""
     if etag is None:
         return ABSENT
-    time = _ENTITY_ETAG.fullmatch(etag)
+    time = re.fullmatch(_ENTITY_ETAG, etag)
     return etag.strip('"') if time is None else time[1].replace("%3A", ":")
 
 

@@ -38,13 +38,13 @@ TYPES = (STRING, BOOLEAN, INT32, INT64, DOUBLE, DATETIME, GUID, BINARY)
 # JSON has no numbers for these.
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 # The service keeps 100 ns, in UTC, and takes a time without a zone for UTC.
-_DATETIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]{1,7})?Z?")
+_DATETIME = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]{1,7})?Z?"
 _FIRST_YEAR = 1601
-_HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+_HALF_CHARACTER = r"[\ud800-\udfff]"
 # How much of a refused value a message shows.
 _SHOWN_CHARACTERS = 60
-_WHOLE = re.compile(r"-?[0-9]+")
-_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WHOLE = r"-?[0-9]+"
+_DECIMAL = r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 # The types by their suffix: int64 is Edm.Int64.
 SUFFIXES = {kind.removeprefix("Edm.").lower(): kind for kind in TYPES}
 _PLAIN = (STRING, BOOLEAN, INT32)  # JSON has them itself, or they need no annotation.
@@ -155,7 +155,7 @@ def _wrong_type(name: str, value: Any, kind: str, *, reason: str) -> UsageError:
 def _string(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise _wrong_type(name, value, STRING, reason="string_without_quotes")
-    if _HALF_CHARACTER.search(value):
+    if re.search(_HALF_CHARACTER, value):
         raise _wrong_type(name, value, STRING, reason="string_not_unicode")
     return value
 
@@ -168,7 +168,7 @@ def _boolean(name: str, value: Any) -> bool:
 
 def _integer(kind: str, bits: int) -> Callable[[str, Any], int]:
     def check(name: str, value: Any) -> int:
-        text = isinstance(value, str) and _WHOLE.fullmatch(value)
+        text = isinstance(value, str) and re.fullmatch(_WHOLE, value)
         if isinstance(value, bool) or not (isinstance(value, int) or text):
             raise _wrong_type(name, value, kind, reason="integer_malformed")
         try:
@@ -187,7 +187,7 @@ def _double(name: str, value: Any) -> float | str:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise _wrong_type(name, value, DOUBLE, reason="double_malformed")
-    if isinstance(value, str) and not _DECIMAL.fullmatch(value):
+    if isinstance(value, str) and not re.fullmatch(_DECIMAL, value):
         raise _wrong_type(name, value, DOUBLE, reason="double_malformed")
     try:
         number = float(value)
@@ -200,7 +200,7 @@ def _double(name: str, value: Any) -> float | str:
 
 
 def _datetime(name: str, value: Any) -> str:
-    found = _DATETIME.fullmatch(value) if isinstance(value, str) else None
+    found = re.fullmatch(_DATETIME, value) if isinstance(value, str) else None
     try:
         if found is None or datetime.fromisoformat(found[1]).year < _FIRST_YEAR or (found[3] and not found[2]):
             raise _wrong_type(name, value, DATETIME, reason="datetime_malformed")

@@ -41,7 +41,7 @@ _PAGE = 1000
 # The service uses this name too; no property can have a dot in its name.
 ETAG = "odata.etag"
 # A literal with what belongs to it, a placeholder, or one character of anything else. In a literal '' is a quote.
-_TOKEN = re.compile(r"(?P<literal>'(?:[^']|'')*')|@(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<other>.)", re.DOTALL)
+_PIECE = r"(?s)(?P<literal>'(?:[^']|'')*')|@(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<other>.)"
 # What may stand before a placeholder.
 _BEFORE = " \t\r\n(,"
 # What may stand after a placeholder.
@@ -250,7 +250,7 @@ def bind_parameters(text: str | None, parameters: Iterable[str] = (), argument: 
         raise UsageError("a literal in the filter does not end", argument=argument, reason="filter_literal_open")
     used: set[str] = set()
     pieces: list[str] = []
-    for token in _TOKEN.finditer(text or ""):
+    for token in re.finditer(_PIECE, text or ""):
         name = _find_placeholder(token, literals, argument)
         if name is None:
             pieces.append(token[0])

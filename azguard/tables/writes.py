@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from azguard.cache.reads import Reads
 
 
-_MODIFIED = re.compile(r"""W/"datetime'(\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d)(?:\.(\d+))?Z'\"""", re.IGNORECASE)
+_MODIFIED = r"""(?i)W/"datetime'(\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d)(?:\.(\d+))?Z'\""""
 
 
 class Verb(StrEnum):
@@ -209,7 +209,7 @@ def to_write_result(made: EntityWrite, etag: str | None, attempts: int) -> Writt
 
 def parse_timestamp(etag: str | None) -> datetime | None:
     """Return the Timestamp that an entity's ETag consists of, to the microsecond, if it does."""
-    found = None if etag is None else _MODIFIED.fullmatch(etag)
+    found = None if etag is None else re.fullmatch(_MODIFIED, etag)
     if found is None:
         return None
     seconds = datetime.fromisoformat(found[1].replace("%3A", ":").replace("%3a", ":"))

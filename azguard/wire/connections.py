@@ -41,7 +41,7 @@ _LINEAGE = "x-ms-meta-azguardlineage"
 # A line may end without the carriage return.
 _ENDS_OF_HEAD = (b"\n\r\n", b"\n\n")
 _ENDS_OF_LINE = (b"\n",)
-_CONTINUED = re.compile(r"\n[ \t]+")
+_CONTINUED = r"\n[ \t]+"
 # Below the size from which the C library asks the system for each block.
 _RECEIVED_BYTES = 64 * 1024
 _CONTINUE = range(100, 200)
@@ -304,7 +304,7 @@ class _Reader:
         while True:
             text = self._read_until(_ENDS_OF_HEAD).decode("latin-1").replace("\r\n", "\n")
             if "\n " in text or "\n\t" in text:
-                text = _CONTINUED.sub(" ", text)
+                text = re.sub(_CONTINUED, " ", text)
             first, *lines = text.split("\n")
             version, _, rest = first.partition(" ")
             status, _, reason = rest.partition(" ")

@@ -32,7 +32,7 @@ Path = Annotated[
     str,
     argument("SHARE[/PATH]", "The file, directory or share, or its URL.", completer=completers.files),
 ]
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_URL = r"[A-Za-z][A-Za-z0-9+.-]*://"
 _SNAPSHOT = "?snapshot="
 _WHICH = ("snapshot=", "versionid=")
 _NEWEST = ("snapshot", "version")
@@ -72,7 +72,7 @@ def _is_share_url(env: Environment, text: str) -> bool:
 
 
 def _locate(env: Environment, text: str, inside: Kind, *, writable: bool = False) -> Target:
-    if _URL.match(text):
+    if re.match(_URL, text):
         return env.locate(text, Kind.SHARE if _is_share_url(env, text) else inside, writable=writable)
     prefix, colon, _ = text.partition("?")[0].partition(":")
     is_share = prefix == Kind.SHARE if colon else "/" not in prefix

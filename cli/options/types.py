@@ -132,7 +132,7 @@ def _keep(text: str, _: str) -> str:
 
 
 def _read_initial(text: str, name: str) -> str:
-    if _ADDRESS.match(text) and not name:
+    if re.match(_ADDRESS, text) and not name:
         raise UsageError(f"{text} is an address")
     return text
 
@@ -168,7 +168,7 @@ TEXT = ValueType("text", values.not_empty)
 #: The name of a file on this machine.
 FILE = ValueType("file", lambda text, name: Path(values.not_empty(text, name)))
 # No other option, and no address.
-_ADDRESS = re.compile(r"[a-z]+:[^\s{\[\"]")
+_ADDRESS = r"[a-z]+:[^\s{\[\"]"
 #: Content to begin with: text that is no address, which would be the next word of the line.
 INITIAL = ValueType("text", _read_initial)
 #: Seconds: more than none.

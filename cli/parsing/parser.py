@@ -32,8 +32,8 @@ from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
 
 # How Typer tells words that no argument takes.
-_EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)", re.DOTALL)
-_MISSING = re.compile(r"Missing argument '(.*)'\.", re.DOTALL)
+_EXTRA = r"(?s)Got unexpected extra argument\S* \((.*)\)"
+_MISSING = r"(?s)Missing argument '(.*)'\."
 
 
 class _Text:
@@ -331,10 +331,10 @@ def _explain(error: Any, argv: Sequence[str]) -> UsageError:
         hint = guesses.hint_for_option(context.command.node, path.split()[1:], option, argv)
         return UsageError(f"no such option: {option}", hint=hint)
     message, guessed = error.format_message(), guesses.hint_for_values(argv)
-    if context is not None and (missing := _MISSING.fullmatch(message)):
+    if context is not None and (missing := re.fullmatch(_MISSING, message)):
         return guesses.explain_missing(context.command.node, path, missing[1], argv)
     hint = guessed or f"{path} --help"
-    if context is not None and (extra := _EXTRA.fullmatch(message)):
+    if context is not None and (extra := re.fullmatch(_EXTRA, message)):
         takes_file = "-f" in context.command.node.list_options()
         folder = ", and -f names a file or folder" if takes_file else ""
         named = f"an address is one word, such as site/config.json{folder}"

@@ -23,7 +23,7 @@ ARGUMENTS, OPTIONS, CONDITIONS, ACCOUNT, GENERAL, TREES = (
 
 # Words in capitals stand for a value: TIME|DURATION.
 _CHOICE = r"[A-Za-z][a-z][a-z0-9]*"
-_CHOICES = re.compile(rf"{_CHOICE}(\|{_CHOICE})+")
+_CHOICES = rf"{_CHOICE}(\|{_CHOICE})+"
 
 
 class Row(NamedTuple):
@@ -76,7 +76,7 @@ class Row(NamedTuple):
         if self.type is not None and self.type.choices:
             return self.type.choices
         metavar = self.metavar.strip("[].")
-        return tuple(metavar.split("|")) if _CHOICES.fullmatch(metavar) else ()
+        return tuple(metavar.split("|")) if re.fullmatch(_CHOICES, metavar) else ()
 
     @property
     def place(self) -> str:
