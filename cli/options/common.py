@@ -23,8 +23,6 @@ from azguard.cli.options.types import (
     NUMBER,
     POSITION,
     SCOPE,
-    SIZE,
-    SNAPSHOT,
     TAGS,
     TEXT,
     TIME,
@@ -87,11 +85,11 @@ ContentCache = Annotated[
     option("--content-cache, --content-cache-control", "TEXT", "Set Cache-Control, such as no-store.", HEADER),
 ]
 Prefix = Annotated[str | None, option("--prefix", "TEXT", "Show only names that begin with TEXT.")]
-PreviousSnapshot = Annotated[
-    str | None, option("--previous-snapshot", "TIME", "Show only what differs from this snapshot.", SNAPSHOT)
+#: Of a command that clears a part of something.
+ClearedLength = Annotated[
+    int | None, option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1))
 ]
-ListedOffset = Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
-ListedLength = Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))]
+Param = Annotated[list[str] | None, option("--param", "NAME[:TYPE]=VALUE", "Give @NAME in the filter this value.")]
 Limit = Annotated[int | None, option("--num-results", "N", "Show at most N.", COUNT, otherwise="all")]
 LockContainer = Annotated[
     str | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 from azguard.cli.input import streams, values
 from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
-from azguard.cli.options.types import HEADER, MD5, SIZE, TEXT, ValueType, size, whole
+from azguard.cli.options.types import HEADER, MD5, SIZE, SNAPSHOT, TEXT, ValueType, size, whole
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
@@ -189,6 +189,18 @@ class DownloadOptions:
 
 # What az counts in: the service's own numbers of bytes have 63 bits.
 _LARGEST = 2**63 - 1
+
+
+@frozen
+class ListedRangeOptions:
+    """Which ranges a list shows."""
+
+    previous_snapshot: Annotated[
+        str | None, option("--previous-snapshot", "TIME", "Show only what differs from this snapshot.", SNAPSHOT)
+    ] = None
+    offset: Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)] = None
+    length: Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))] = None
+    num_results: common.Limit = None
 
 
 @frozen

@@ -10,7 +10,7 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.nouns import Noun
 from azguard.cli.options import common
-from azguard.cli.options.types import TEXT
+from azguard.cli.options.types import HEADER, TEXT
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import any_of, checked, excludes, needs
@@ -128,6 +128,9 @@ SourceUrl = Annotated[
         TEXT,
         completer=completers.blobs,
     ),
+]
+CreatedType = Annotated[
+    str | None, option("--content-type", "TYPE", "Set it on a created blob.", HEADER, otherwise="from the name")
 ]
 OF_SOURCE = needs("--source-sas", "--source")
 OF_CREATED = needs("--content-type --metadata", "--create", "they are set on a blob that is created")

@@ -31,6 +31,9 @@ _HIGHEST_SEQUENCE = 2**63 - 1
 _PART_FOR_GRACE = 3
 
 
+Shared = Annotated[bool, flag("--shared", "Hold it as a reader, beside others; a run without --shared is alone.")]
+
+
 @frozen
 class LockOptions:
     """What lock run and lock hold say of the lock."""
@@ -45,9 +48,7 @@ class LockOptions:
             "--sequence", "N", "Refuse to run (exit 42) once a higher N has had the lock.", whole(0, _HIGHEST_SEQUENCE)
         ),
     ] = None
-    shared: Annotated[
-        bool, flag("--shared", "Hold it as a reader, beside others; a run without --shared is alone.")
-    ] = False
+    shared: Shared = False
     lease_duration: leases.LeaseDuration = DEFAULT_SECONDS
     no_create: Annotated[bool, flag("--no-create", "Do not create a lock blob that is missing.")] = False
     lock_container: common.LockContainer = None

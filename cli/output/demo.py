@@ -8,7 +8,6 @@ import sysconfig
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from azguard.cli.context import Environment
@@ -46,9 +45,7 @@ class LineView(AbstractContextManager["LineView"]):
         self._write(_heading(self._plan))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def watch(self, seen: StrategyProgress | StrategyResult) -> None:
@@ -81,9 +78,7 @@ class Live(AbstractContextManager["Live"]):
         self.close([_heading(self._plan)])
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._display.stop()
 
     def watch(self, seen: StrategyProgress | StrategyResult) -> None:

@@ -241,10 +241,6 @@ def _describe_many(result: Mapping[str, Any]) -> str:
     return line if result["failed"] or result["unknown"] else _MARK + line
 
 
-def _describe_forgotten(result: Mapping[str, Any]) -> str:
-    return f"{_MARK}forgot {say_count(result['forgotten'], 'version')}"
-
-
 def _describe_ended(result: Mapping[str, Any]) -> str:
     would, forgot, deleted = ("would ", "forget", "delete") if result["dry_run"] else ("", "forgot", "deleted")
     stay = "stays" if result["in_use"] == 1 else "stay"
@@ -253,10 +249,6 @@ def _describe_ended(result: Mapping[str, Any]) -> str:
     parts += [f"{result['in_use']:,} in use {stay}"] if result["in_use"] else []
     line = ", ".join(parts)
     return line if would else _MARK + line
-
-
-def _describe_imported(result: Mapping[str, Any]) -> str:
-    return f"{_MARK}imported {say_count(result['imported'], 'version')}"
 
 
 def _describe_hold(result: Mapping[str, Any]) -> str:
@@ -289,14 +281,6 @@ def _describe_start(result: Mapping[str, Any]) -> str:
     endpoints = {name: result[f"{kind}_endpoint"] for kind, name in names.items()}
     places = (f"{name} at {urlsplit(endpoint).netloc}" for name, endpoint in endpoints.items() if endpoint)
     return _MARK + _join(begun, *places)
-
-
-def _describe_stop(result: Mapping[str, Any]) -> str:
-    return f"{_MARK}stopped the emulator" if result["outcome"] == "stopped" else "nothing was stopped"
-
-
-def _describe_profile(result: Mapping[str, Any]) -> str:
-    return f"{_MARK}wrote profile {result['name']}" + (", the default" if result["default"] else "")
 
 
 def _describe_move(result: Mapping[str, Any]) -> str:
@@ -332,18 +316,22 @@ def _describe_closed(result: Mapping[str, Any]) -> str:
 
 #: What is done to nothing in an account, by its command.
 _OF_NO_VERSION: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "cache forget": _describe_forgotten,
+    "cache forget": lambda result: f"{_MARK}forgot {say_count(result['forgotten'], 'version')}",
     "cache clear": _describe_ended,
     "cache prune": _describe_ended,
-    "cache import": _describe_imported,
+    "cache import": lambda result: f"{_MARK}imported {say_count(result['imported'], 'version')}",
     "lock hold": _describe_hold,
     "lock check": _describe_check,
     "lock release": _describe_lock_release,
     "emulator start": _describe_start,
-    "emulator stop": _describe_stop,
+    "emulator stop": lambda result: (
+        f"{_MARK}stopped the emulator" if result["outcome"] == "stopped" else "nothing was stopped"
+    ),
     "file handle close": _describe_closed,
     "queue move": _describe_move,
     "queue work": _describe_work,
-    "profile set": _describe_profile,
+    "profile set": lambda result: (
+        f"{_MARK}wrote profile {result['name']}{', the default' if result['default'] else ''}"
+    ),
     "profile delete": lambda result: f"{_MARK}deleted profile {result['name']}",
 }

@@ -14,7 +14,6 @@ import textwrap
 import time
 import unicodedata
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 from azguard.documents import controls
@@ -206,9 +205,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._line.close()
 
     def hide(self) -> None:

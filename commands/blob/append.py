@@ -11,8 +11,8 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import ContentOptions
-from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, SourceUrl, read_source
-from azguard.cli.options.types import HEADER, ValueType, choice
+from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, CreatedType, SourceUrl, read_source
+from azguard.cli.options.types import ValueType, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, excludes
@@ -69,10 +69,7 @@ class AppendOptions(ContentOptions):
         ),
     ] = None
     create: Annotated[bool, flag("--create", "Create the append blob if it is missing.")] = False
-    content_type: Annotated[
-        str | None,
-        option("--content-type", "TYPE", "Set it on a created blob.", HEADER, otherwise="from the name"),
-    ] = None
+    content_type: CreatedType = None
     metadata: common.Metadata = None
     allow_empty: Annotated[bool, flag("--allow-empty", "Do nothing if the input is empty.")] = False
 

@@ -12,9 +12,9 @@ from azguard.cli import completers, nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import ContentOptions
-from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, SourceUrl, read_source
-from azguard.cli.options.types import HEADER, SIZE, size, whole
+from azguard.cli.options.content_headers import ContentOptions, ListedRangeOptions
+from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, CreatedType, SourceUrl, read_source
+from azguard.cli.options.types import SIZE, size, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, one_of
@@ -66,10 +66,7 @@ class PagePutOptions(ContentOptions):
         int | None,
         option("--create", "SIZE", "Create it with this length if it is missing.", size(_LEAST_BYTES)),
     ] = None
-    content_type: Annotated[
-        str | None,
-        option("--content-type", "TYPE", "Set it on a created blob.", HEADER, otherwise="from the name"),
-    ] = None
+    content_type: CreatedType = None
     metadata: common.Metadata = None
 
     RULES: ClassVar = (
@@ -192,10 +189,7 @@ def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
 def clear_pages(
     env: Environment,
     blob: _PageBlob,
-    length: Annotated[
-        int | None,
-        option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1)),
-    ] = None,
+    length: common.ClearedLength = None,
     offset: _Offset = 0,
     dry_run: common.DryRun = False,
 ) -> None:
@@ -296,10 +290,7 @@ def set_sequence_number(
 def list_pages(
     env: Environment,
     blob: _PageBlob,
-    previous_snapshot: common.PreviousSnapshot = None,
-    offset: common.ListedOffset = None,
-    length: common.ListedLength = None,
-    num_results: common.Limit = None,
+    given: ListedRangeOptions,
 ) -> None:
     """List the ranges of a page blob that hold pages; the rest is zeros.
 
@@ -317,8 +308,8 @@ def list_pages(
         target,
         env.conditions(target),
         env.deadline,
-        offset=0 if offset is None and length is not None else offset,
-        length=length,
-        previous=previous_snapshot,
+        offset=0 if given.offset is None and given.length is not None else given.offset,
+        length=given.length,
+        previous=given.previous_snapshot,
     )
-    env.out.show_each(islice(found, num_results))
+    env.out.show_each(islice(found, given.num_results))

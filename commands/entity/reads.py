@@ -65,10 +65,7 @@ def query(
     filter_: Annotated[
         str | None, option("--filter", "ODATA", "Read only the entities that match this filter.", TEXT)
     ] = None,
-    param: Annotated[
-        list[str] | None,
-        option("--param", "NAME[:TYPE]=VALUE", "Give @NAME in the filter this value."),
-    ] = None,
+    param: common.Param = None,
     select: Select = None,
     num_results: common.Limit = None,
 ) -> None:

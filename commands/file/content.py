@@ -13,12 +13,13 @@ from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
     ContentOptions,
     DownloadOptions,
+    ListedRangeOptions,
     PutContentOptions,
     SmbPropertyOptions,
     SpanOptions,
 )
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
-from azguard.cli.options.types import SIZE, size
+from azguard.cli.options.types import SIZE
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, needs, one_of
@@ -248,10 +249,7 @@ def put_range(
 def clear_range(
     env: Environment,
     file: addresses.File,
-    length: Annotated[
-        int | None,
-        option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1)),
-    ] = None,
+    length: common.ClearedLength = None,
     offset: _Offset = 0,
     dry_run: common.DryRun = False,
 ) -> None:
@@ -280,10 +278,7 @@ def clear_range(
 def list_ranges(
     env: Environment,
     file: addresses.File,
-    previous_snapshot: common.PreviousSnapshot = None,
-    offset: common.ListedOffset = None,
-    length: common.ListedLength = None,
-    num_results: common.Limit = None,
+    given: ListedRangeOptions,
 ) -> None:
     """List the ranges of a file that hold data; the rest is zeros.
 
@@ -297,9 +292,9 @@ def list_ranges(
     from azguard.files import content
 
     target = env.locate(file, Kind.FILE)
-    asked = content.RangesAsked(offset=offset, length=length, previous=previous_snapshot)
+    asked = content.RangesAsked(offset=given.offset, length=given.length, previous=given.previous_snapshot)
     found = content.list_ranges(target, asked, env.conditions(target), env.deadline)
-    env.out.show_each(islice(found, num_results))
+    env.out.show_each(islice(found, given.num_results))
 
 
 def _plan(env: Environment, file: str, offset: int) -> "RangeWrite":

@@ -77,9 +77,7 @@ class FileLockOptions:
 
     run: GuardedRunOptions = field(default_factory=GuardedRunOptions)
     share: Annotated[str, option("--share", "none|read", "What others may do with the file.", choice)] = "none"
-    shared: Annotated[
-        bool, flag("--shared", "Hold it as a reader, beside others; a run without --shared is alone.")
-    ] = False
+    shared: locks.Shared = False
     byte_range: Annotated[
         ByteRange | None, option("--range", "OFFSET:LENGTH", "Lock only these bytes; they need not exist.", RANGE)
     ] = None

@@ -194,9 +194,7 @@ class UpdateOptions(WriteOptions, _EditOptions):
     where: Annotated[str | None, option("--where", "ODATA", "Update each entity of the table that matches.", TEXT)] = (
         None
     )
-    param: Annotated[
-        list[str] | None, option("--param", "NAME[:TYPE]=VALUE", "Give @NAME in the filter this value.")
-    ] = None
+    param: common.Param = None
     jobs: Annotated[int, option("--jobs", "N", "Update N entities at a time.", whole(1, pool.MOST_JOBS))] = (
         pool.DEFAULT_JOBS
     )
