@@ -1,14 +1,14 @@
 """Commands that several nouns have alike: what creates, shows, lists and deletes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from azguard.accounts.account import Account, Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.types import TEXT
+from azguard.cli.options.types import TEXT, kinds
 from azguard.cli.parsing.rows import CommandSpec, option
 from azguard.cli.parsing.tree import Group
 from azguard.errors import GaveUp, Locked, NotFound
@@ -111,23 +111,32 @@ def declare_list(
     app: Group,
     noun: Noun,
     spec: CommandSpec,
-    find: Callable[[Account, Deadline, str | None, int | None], Iterable[Any]],
+    find: Callable[..., Iterable[Any]],
+    included: str = "",
 ) -> None:
-    """Declare the command that lists those of the account."""
+    """Declare the command that lists those of the account; ``included`` is what --include shows besides."""
 
     def list_(env: Environment, prefix: common.Prefix = None, num_results: common.Limit = None) -> None:
-        limit = num_results
-        env.out.show_each(find(env.account, env.deadline, prefix, limit))
+        env.out.show_each(find(env.account, env.deadline, prefix, num_results))
 
+    def list_including(
+        env: Environment, prefix: common.Prefix = None, num_results: common.Limit = None, include: Any = ()
+    ) -> None:
+        env.out.show_each(find(env.account, env.deadline, prefix, num_results, include))
+
+    row = option("--include", "KINDS", f"Show also {included.replace('|', ', ')}.", kinds(included))
+    list_including.__annotations__["include"] = Annotated[Sequence[str], row]
     line = f"azguard {noun.word} list"
+    examples = [line, f"{line} --prefix {noun.example[: 3 if noun.kind is Kind.TABLE else 2]}"]
+    examples += [f"{line} --include snapshots"] if "snapshots" in included else []
+    lines = "\n        ".join([*examples, f"{line} --query '[].name' -o tsv"])
     text = f"""List the account's {noun.called}s.
 
     Examples:
-        {line}
-        {line} --prefix {noun.example[: 3 if noun.kind is Kind.TABLE else 2]}
-        {line} --query '[].name' -o tsv
+        {lines}
     """
-    app.command("list", spec=spec, text=text)(list_)
+    callback: Callable[..., None] = list_including if included else list_
+    app.command("list", spec=spec, text=text)(callback)
 
 
 def declare_undelete(app: Group, noun: Noun, operation: Operation) -> None:

@@ -1,6 +1,5 @@
 """``azguard container``: create, show, exists, list, delete, undelete, metadata, acl."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from azguard.accounts.account import Target
@@ -8,9 +7,9 @@ from azguard.address import Kind
 from azguard.blobs import containers, listing
 from azguard.cli import nouns, parts
 from azguard.cli.context import Environment
-from azguard.cli.nouns import Noun, declare_exists, declare_show
+from azguard.cli.nouns import Noun, declare_exists, declare_list, declare_show
 from azguard.cli.options import common
-from azguard.cli.options.types import choice, kinds
+from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.guards.resolve import Conditions
@@ -87,24 +86,9 @@ declare_show(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show, topic="
 declare_exists(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show)
 
 
-@app.command(name="list", spec=common.remote("List Containers honours no conditions"))
-def list_(
-    env: Environment,
-    prefix: common.Prefix = None,
-    num_results: common.Limit = None,
-    include: Annotated[Sequence[str], option("--include", "KINDS", "Show also deleted.", kinds("deleted"))] = (),
-) -> None:
-    """List the account's containers.
-
-    Examples:
-        azguard container list
-        azguard container list --prefix si
-        azguard container list --query '[].name' -o tsv
-    """
-    found = containers.list_containers(env.account, env.deadline, prefix, num_results, include)
-    env.out.show_each(found)
-
-
+declare_list(
+    app, _CONTAINER, common.remote("List Containers honours no conditions"), containers.list_containers, "deleted"
+)
 nouns.declare_undelete(app, _CONTAINER, CONTAINER_UNDELETE)
 
 

@@ -1,6 +1,5 @@
 """``azguard share``: create, show, exists, list, delete, undelete, snapshot, stats, quota, metadata, acl."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from azguard.accounts.account import Target
@@ -8,9 +7,9 @@ from azguard.address import Kind
 from azguard.cli import nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
-from azguard.cli.nouns import Noun, declare_exists, declare_show
+from azguard.cli.nouns import Noun, declare_exists, declare_list, declare_show
 from azguard.cli.options import common
-from azguard.cli.options.types import choice, kinds, whole
+from azguard.cli.options.types import choice, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import declare_metadata, declare_policies
@@ -90,27 +89,7 @@ declare_show(app, _SHARE, SHARE_GET_PROPERTIES, shares.show, "quota")
 declare_exists(app, _SHARE, SHARE_GET_PROPERTIES, shares.show)
 
 
-@app.command(name="list", spec=common.remote("List Shares honours no conditions"))
-def list_(
-    env: Environment,
-    prefix: common.Prefix = None,
-    num_results: common.Limit = None,
-    include: Annotated[
-        Sequence[str], option("--include", "KINDS", "Show also snapshots, deleted.", kinds("snapshots|deleted"))
-    ] = (),
-) -> None:
-    """List the account's shares.
-
-    Examples:
-        azguard share list
-        azguard share list --prefix te
-        azguard share list --include snapshots
-        azguard share list --query '[].name' -o tsv
-    """
-    found = shares.list_shares(env.account, env.deadline, prefix=prefix, limit=num_results, include=include)
-    env.out.show_each(found)
-
-
+declare_list(app, _SHARE, common.remote("List Shares honours no conditions"), shares.list_shares, "snapshots|deleted")
 nouns.declare_undelete(app, _SHARE, SHARE_UNDELETE)
 
 

@@ -77,7 +77,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> ShareSho
 
 
 def list_shares(
-    account: Account, deadline: Deadline, *, prefix: str | None, limit: int | None, include: Sequence[str] = ()
+    account: Account, deadline: Deadline, prefix: str | None, limit: int | None, include: Sequence[str] = ()
 ) -> Iterator[ShareShown]:
     """Yield the account's shares in order of name, with their metadata, page by page.
 
