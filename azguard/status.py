@@ -24,6 +24,7 @@ _PARALLEL = 8
 UNCHANGED = "unchanged"
 PROPERTIES_UNCHANGED = "properties_unchanged"
 UNANSWERED = "unanswered"
+_OF_A_RECEIPT = "the service does not tell whether the receipt of a message is stale"
 
 
 @frozen
@@ -118,20 +119,32 @@ def _read(cache: EtagCache, target: Target, entry: Entry) -> Read:
 
 
 def _look(read: Read, deadline: Deadline) -> ResourceStatus:
+    found = ResourceStatus(
+        address=str(read.target.address),
+        state=UNANSWERED,
+        etag=read.etag,
+        current_etag=None,
+        last_modified=None,
+        lease_state=None,
+        read=read.time,
+        file=read.path,
+    )
     if read.target.kind is Kind.MESSAGE:
-        return _answer(read, UNANSWERED, reason="the service does not tell whether the receipt of a message is stale")
+        return replace(found, reason=_OF_A_RECEIPT)
     try:
         etag, modified, lease_state = _current(read.target, deadline)
     except NotFound as error:
-        return _answer(read, "vanished", reason=error.message if is_nowhere(read.target, error) else None)
+        return replace(found, state="vanished", reason=error.message if is_nowhere(read.target, error) else None)
     except AzguardError as error:
-        return _answer(read, UNANSWERED, reason=error.message)
+        return replace(found, reason=error.message)
     state, reason = _as_it_was(read.target.kind)
     if etag != read.etag:
         state = "changed"
     elif lease_state in ("leased", "breaking") and not read.held:
         state = "leased"
-    return _answer(read, state, etag, modified, lease_state, reason)
+    return replace(
+        found, state=state, current_etag=etag, last_modified=modified, lease_state=lease_state, reason=reason
+    )
 
 
 def _as_it_was(kind: Kind) -> tuple[str, str | None]:
@@ -184,24 +197,3 @@ def _choose_show(kind: Kind) -> Callable[[Target, Conditions, Deadline], Any]:
 
         return files.show
     return containers.show if kind is Kind.CONTAINER else listing.show
-
-
-def _answer(
-    read: Read,
-    state: str,
-    current: str | None = None,
-    modified: datetime | None = None,
-    lease: str | None = None,
-    reason: str | None = None,
-) -> ResourceStatus:
-    return ResourceStatus(
-        address=str(read.target.address),
-        state=state,
-        etag=read.etag,
-        current_etag=current,
-        last_modified=modified,
-        lease_state=lease,
-        read=read.time,
-        file=read.path,
-        reason=reason,
-    )

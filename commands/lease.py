@@ -92,7 +92,7 @@ class _ListOptions:
     all_scopes: common.AllScopes = False
 
     RULES: ClassVar = (
-        holdings.one_or_all("CONTAINER"),
+        holdings.ONE_OR_ALL,
         excludes(
             "--mine",
             "CONTAINER --account --state --prefix --num-results --older-than --watch --held",

@@ -14,7 +14,7 @@ from azguard.cli.output import terminal
 from azguard.cli.output.json_form import pick_from_line, to_json_form
 from azguard.cli.output.results import CHUNK
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import Rule, excludes
+from azguard.cli.rules.engine import excludes
 from azguard.errors import AzguardError
 from azguard.frozen import frozen
 from azguard.times import say_count
@@ -29,6 +29,13 @@ OlderThan = Annotated[
 ]
 Watch = Annotated[bool, flag("--watch", "Look again every few seconds, until Ctrl-C.")]
 
+#: One container is listed, or all of them.
+ONE_OR_ALL = excludes(
+    "--account",
+    "CONTAINER",
+    "it lists all containers",
+    "leave one of them out, or: --account --prefix CONTAINER/",
+)
 _PAUSE_SECONDS = 5.0
 _WITHOUT_FILES = (
     "the service does not list the leases on files, so that they are not in this list: "
@@ -126,12 +133,6 @@ class HoldingsView:
 
         out, rows = self.env.out, list(found)
         return rendering.render(out.pick(to_json_form(rows)), rendering.of(rows), color=out.color)
-
-
-def one_or_all(container: str) -> Rule:
-    """Return the rule that one container is listed, or all of them."""
-    hint = "leave one of them out, or: --account --prefix CONTAINER/"
-    return excludes("--account", container, "it lists all containers", hint)
 
 
 def digests_of_scope(env: Environment) -> frozenset[str]:

@@ -151,9 +151,9 @@ def any_of(options: str, why: str, hint: str, unless: str = "") -> Rule:
     return Rule("any_of", tuple(options.split()), (), why, hint, unless=tuple(unless.split()))
 
 
-def at_most_one(options: str, why: str = "", hint: str = "") -> Rule:
+def at_most_one(options: str, why: str = "") -> Rule:
     """Return the rule that no two of the options go together."""
-    return Rule("at_most_one", tuple(options.split()), (), why, hint)
+    return Rule("at_most_one", tuple(options.split()), (), why)
 
 
 def only_for(options: str, kinds: str, why: str = "", hint: str = "") -> Rule:

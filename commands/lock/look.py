@@ -83,7 +83,7 @@ def show(env: Environment, address: Lock, lock_container: common.LockContainer =
 @app.command(
     name="list",
     spec=common.remote("lock list only looks"),
-    rules=(holdings.one_or_all("CONTAINER"),),
+    rules=(holdings.ONE_OR_ALL,),
 )
 def list_(
     env: Environment,
