@@ -153,8 +153,7 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
     return message_format.encode(read, encoding)
 
 
-def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
-    """Warn of a message that is sent as encoded already, and is not what readers of base64 decode."""
+def _warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
     if text is not None and encoding == message_format.RAW and message_format.Body.of(text).decoded is None:
         env.out.warn(f"the content is not base64: {POISONED}")
 
@@ -181,7 +180,7 @@ def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None
     env.conditions(target)
     given.check_times()
     text = given.read_text()
-    warn_of_readers(env, text, given.encoding)
+    _warn_of_readers(env, text, given.encoding)
     done = messages.put(target, text, given.hidden_seconds, given.time_to_live, env.deadline)
     message = Target(target.account, Address(Kind.MESSAGE, (target.address.container, done.id)))
     env.reads.record(message, messages.version_of(done))
@@ -256,7 +255,7 @@ def update(env: Environment, message: Message, given: ChangeOptions) -> None:
     target = env.locate(message, Kind.MESSAGE)
     env.conditions(target)
     text = given.read_text()
-    warn_of_readers(env, text, given.encoding)
+    _warn_of_readers(env, text, given.encoding)
     receipt = find_receipt(env, target, given.pop_receipt)
     messages.note_changing(env.reads, target)
     with receipt.explain_deleted(target):

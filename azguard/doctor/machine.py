@@ -34,11 +34,11 @@ _CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 def list_checks(account: Account, folders: Folders, environ: Mapping[str, str]) -> Iterator[Check]:
     """Yield the checks of the machine. That of commands comes first: no thread may have been started before it."""
     yield _row("a lost lock ends its command", partial(check_process_control, environ))
-    yield _row("azguard and Python", check_python)
+    yield _row("azguard and Python", _check_python)
     yield _row("cache folder: written, locked", partial(check_folder, folders.cache))
     yield _row("cache database", partial(check_database, folders.cache))
     yield _row("processes told apart", check_proc)
-    yield _row("terminal for a command", check_terminal)
+    yield _row("terminal for a command", _check_terminal)
     yield _row("clock through sleep", check_boot_clock)
     for service, endpoint in account.endpoints.items():
         yield _row(f"way to the {service} service", partial(check_way, endpoint))
@@ -50,8 +50,7 @@ def _row(name: str, run: Callable[[], CheckFinding]) -> Check:
     return Check(PART, name, lambda _: run())
 
 
-def check_python() -> CheckFinding:
-    """Check the version of Python."""
+def _check_python() -> CheckFinding:
     version = platform.python_version()
     told = f"azguard {__version__}, Python {version}, {platform.system()} {platform.machine()}"
     if sys.version_info < _OLDEST_PYTHON:
@@ -113,8 +112,7 @@ def check_proc() -> CheckFinding:
     return differs("there is neither /proc nor ps") if known is None else holds("by ps, which is slower than /proc")
 
 
-def check_terminal() -> CheckFinding:
-    """Check that a pseudo-terminal can be opened."""
+def _check_terminal() -> CheckFinding:
     try:
         ours, theirs = os.openpty()
     except OSError as error:

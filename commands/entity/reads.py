@@ -52,7 +52,12 @@ def get(env: Environment, entity: common.Entity, select: Select = None) -> None:
     target = env.locate(entity, Kind.ENTITY)
     env.conditions(target)
     names = select or []
-    deliver_one(env, target, entities.get_selected(target, names, env.deadline), names)
+    stored = entities.get_selected(target, names, env.deadline)
+    row = _row(env.out, entities.as_printed(stored, names))
+    env.out.show(row)
+    env.out.flush()
+    if env.out.shows_whole(row) and streams.to_stream(sys.stdout).is_kept:
+        _record_reads(env, target, [stored], names)
 
 
 @app.command(
@@ -86,15 +91,6 @@ def query(
     names, bound = select or [], entities.bind_parameters(filter_, param or ())
     pages = entities.query(target, bound, names, num_results, env.deadline)
     deliver(env, target, pages, names)
-
-
-def deliver_one(env: Environment, target: Target, stored: Stored, select: Sequence[str]) -> None:
-    """Print an entity and record its version, if all of it was delivered."""
-    row = _row(env.out, entities.as_printed(stored, select))
-    env.out.show(row)
-    env.out.flush()
-    if env.out.shows_whole(row) and streams.to_stream(sys.stdout).is_kept:
-        _record_reads(env, target, [stored], select)
 
 
 def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], select: Sequence[str]) -> None:

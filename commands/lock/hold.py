@@ -1,7 +1,6 @@
 """``azguard lock``: hold, check, release."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Annotated, ClassVar
 
@@ -114,8 +113,7 @@ class HoldOptions(common.WaitOptions):
         return found
 
 
-def plan_hold(env: Environment, name: str, given: HoldOptions) -> StepHold:
-    """Return the hold that the options describe."""
+def _plan_hold(env: Environment, name: str, given: HoldOptions) -> StepHold:
     target = addresses.lock(env, name, given.lock.lock_container, also=_HELD)
     settings = given.lock.settings(env, leases.this_process(env, f"azguard {env.command}", given.lock.reason))
     plan = HoldPlan(
@@ -140,7 +138,7 @@ def plan_hold(env: Environment, name: str, given: HoldOptions) -> StepHold:
     )
 
 
-def find_known(
+def _find_known(
     env: Environment, name: str | None, lock_container: str | None, lease_id: str | None = None
 ) -> list[JobLock]:
     """Return the lock of a name that this job holds, or held; without a name, all of them.
@@ -155,12 +153,6 @@ def find_known(
     names = [name] if name is not None else job_locks.list_addresses(env.environ, holds, own)
     targets = [addresses.lock(env, each, lock_container, also=addresses.FILES) for each in names]
     return [job_locks.find(target, env.environ, holds, own) for target in targets]
-
-
-def plan_release(env: Environment, locks: Iterable[JobLock], env_file: str | None) -> StepRelease:
-    """Return the release of locks that this job holds."""
-    variables = StepVariables.of(env_file, env.environ, stream.write_command)
-    return StepRelease(locks, variables, env.environ, env.holds, env.lease_records)
 
 
 @app.command(spec=common.remote("the lease of the lock is what guards it"))
@@ -197,7 +189,7 @@ def hold(env: Environment, address: Lock, given: HoldOptions) -> None:
     Topics: locks, fences
     """
     with signals.until_committed():
-        done = plan_hold(env, address, given).take()
+        done = _plan_hold(env, address, given).take()
     env.out.show(done)
 
 
@@ -216,7 +208,7 @@ def check(env: Environment, address: _OwnLock = None, lock_container: common.Loc
 
     Topics: locks
     """
-    found = find_known(env, address, lock_container)
+    found = _find_known(env, address, lock_container)
     checked = [job_locks.check(each, env.deadline.fresh()) for each in found]
     if len(checked) == 1:
         env.out.show(checked[0], alone="seconds_left")
@@ -250,6 +242,8 @@ def release(
 
     Topics: locks
     """
-    found = find_known(env, address, lock_container, lease_id)
-    done = plan_release(env, found, env_file).make(env.deadline, env.out.info)
+    found = _find_known(env, address, lock_container, lease_id)
+    variables = StepVariables.of(env_file, env.environ, stream.write_command)
+    ending = StepRelease(found, variables, env.environ, env.holds, env.lease_records)
+    done = ending.make(env.deadline, env.out.info)
     env.out.show(done[0] if len(done) == 1 else done)

@@ -51,13 +51,7 @@ class RunOptions:
     ] = False
 
 
-def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str], given: RunOptions) -> LockPlan:
-    """Return the plan that the options describe.
-
-    Raises:
-        UsageError: the options contradict each other, or one is malformed.
-        CommandNotFound, NotExecutable: there is no such command.
-    """
+def _plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str], given: RunOptions) -> LockPlan:
     run, seconds = given.run, given.lock.lease_duration
     run.check_grace(seconds, "the lease's term", "which renewals need")
     targets = locks(env, addresses, given.lock.lock_container, also=FILES)
@@ -161,4 +155,4 @@ def run(
     Topics: locks, fences
     """
     addresses, command = split(words, env.argv, needs_lock=given.terraform is None)
-    return core.run(plan_run(env, addresses, command, given))
+    return core.run(_plan_run(env, addresses, command, given))
