@@ -279,13 +279,13 @@ ENCRYPTION_ROWS = in_panel(
         option(
             _KEY,
             "KEY|@FILE",
-            "Encrypt and read blobs with this key for AES-256.",
+            "Of commands on blobs: encrypt and read with this key for AES-256.",
             TEXT,
             is_secret=True,
             variable=endpoints.ENCRYPTION_VARIABLE,
             rules=(excludes(_KEY, _SCOPE, "a blob is encrypted in one of the two ways"),),
         ),
-        option(_SCOPE, "NAME", "Encrypt what is written in this scope of the account.", HEADER),
+        option(_SCOPE, "NAME", "Of commands on blobs: encrypt what is written in this scope.", HEADER),
     ),
 )
 _SOURCE_SAS = option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT, is_secret=True)
