@@ -108,7 +108,7 @@ class Row(NamedTuple):
         """Return its default as it is typed; empty where there is none."""
         if self.off:
             return (self.flags[0] if self.default else self.off).removeprefix("--")
-        if self.is_argument or self.is_flag or self.default is None:
+        if self.is_argument or self.is_flag or self.default in (None, ()):
             return ""
         return str(self.default) if self.type is None else self.type.write(self.default)
 
