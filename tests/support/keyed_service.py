@@ -16,7 +16,7 @@ from azguard.accounts.account import from_connection_string
 from azguard.wire.client import NetworkClient
 from azguard.wire.connections import Headers, Reply
 from tests.support.cli_world import CliWorld
-from tests.support.live_like import Asked, Forward, LiveLike, change
+from tests.support.live_like import Asked, Deviation, Forward, LiveLike, change
 
 #: The headers that name a key or a scope; the emulator refuses, or ignores, them.
 HEADERS = (
@@ -36,6 +36,12 @@ class KeyedService:
 
     kept: dict[str, _Encryption] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
+    #: What a test puts in the place of ``answer``.
+    play: Deviation | None = None
+
+    def respond(self, service: LiveLike, asked: Asked, forward: Forward) -> Reply:
+        """Answer as a test plays it."""
+        return (self.play or self.answer)(service, asked, forward)
 
     def answer(self, service: LiveLike, asked: Asked, forward: Forward) -> Reply:
         """Answer as the emulator does, unless the live service would refuse it because of the encryption."""
@@ -82,6 +88,6 @@ class KeyedService:
 def running(cli: CliWorld) -> Iterator[KeyedService]:
     """Put the service in the place of the network for the length of a ``with`` block."""
     keyed = KeyedService()
-    live = LiveLike(from_connection_string(str(cli.connection_string)), keyed.answer)
+    live = LiveLike(from_connection_string(str(cli.connection_string)), keyed.respond)
     with patch.object(NetworkClient, "send", lambda _, *asked: live.send(*asked)):
         yield keyed

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from azguard.wire.connections import Reply
+from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support import keyed_service
 from tests.support.blob_world import client
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.keyed_service import KeyedService
+from tests.support.live_like import Asked, Forward, LiveLike
 
 _RAW = bytes(range(200, 232))
 _KEY = b64encode(_RAW).decode()
@@ -144,6 +147,31 @@ def test_status_asks_for_what_has_no_key_without_one(cli: CliWorld, keyed: Keyed
     assert run(cli, f"blob put {container}/a -f a.json", *_WITH_KEY).code == 0
     assert run(cli, f"blob put {container}/b -f a.json").code == 0
     assert {each["state"] for each in run(cli, "status", *_WITH_KEY).json} == {"unchanged"}
+
+
+@pytest.mark.parametrize(("is_replaced", "code"), [(False, 0), (True, 74)])
+def test_a_lost_answer_is_settled_with_the_key(
+    is_replaced: bool, code: int, cli: CliWorld, keyed: KeyedService
+) -> None:
+    blob = f"{cli.container()}/a"
+    assert run(cli, f"blob put {blob} -f a.json", *_WITH_KEY).code == 0
+    answer = keyed.answer
+
+    def lose(service: LiveLike, asked: Asked, forward: Forward) -> Reply:
+        """Lose the answer to the first write; another writer may then replace it under a key of its own."""
+        reply = answer(service, asked, forward)
+        if asked.method != "PUT" or len(lost) > 0:
+            return reply
+        lost.append(asked)
+        if is_replaced:
+            keyed.kept = dict.fromkeys(keyed.kept, ("another digest", None))
+        raise BrokenAnswer(Broken.RESET)
+
+    lost: list[Asked] = []
+    keyed.play = lose
+    ran = run(cli, f"safe-update blob:{blob} --increment n --timeout 3", *_WITH_KEY)
+    assert (ran.code, len(lost)) == (code, 1)
+    assert client(cli, blob).download_blob().readall() == b'{"n":2}'
 
 
 def test_a_tree_goes_there_and_back_with_a_key(cli: CliWorld, keyed: KeyedService) -> None:
