@@ -305,6 +305,12 @@ def speaks(
     return Http(method, asked, headers, frozenset(sends.split()), frozenset(returns.split()), frozenset(ok), path)
 
 
+def undeletes(noun: str) -> Operation:
+    """Return the row that brings back a container or share; the service refuses it where something has the name."""
+    spoken = speaks("PUT", "undelete", sends=f"deleted_{noun}_name deleted_{noun}_version", ok=(201,))
+    return creates(f"{noun}.undelete", f"restore-{noun}", http=spoken, since="2019-12-12")
+
+
 #: The fields that name the version of a resource.
 VERSION = "etag last_modified version_id"
 #: The headers of a request whose body is XML.

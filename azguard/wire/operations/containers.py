@@ -19,6 +19,7 @@ from azguard.wire.rows import (
     free,
     reads,
     speaks,
+    undeletes,
 )
 
 # Containers have ETags and honour them nowhere.
@@ -27,13 +28,7 @@ CONTAINER_CREATE = creates(
     "create-container",
     http=speaks("PUT", sends="metadata public_access", returns=VERSION, ok=(201,)),
 )
-# The service refuses it where something has the name.
-CONTAINER_UNDELETE = creates(
-    "container.undelete",
-    "restore-container",
-    http=speaks("PUT", "undelete", sends="deleted_container_name deleted_container_version", ok=(201,)),
-    since="2019-12-12",
-)
+CONTAINER_UNDELETE = undeletes("container")
 CONTAINER_LIST = reads("container.list", "list-containers2", http=LIST)
 CONTAINER_GET_PROPERTIES = reads(
     "container.get_properties",

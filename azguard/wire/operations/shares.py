@@ -19,6 +19,7 @@ from azguard.wire.rows import (
     free,
     reads,
     speaks,
+    undeletes,
 )
 
 _DESTINATION = "x-ms-destination-lease-id"
@@ -47,13 +48,7 @@ SHARE_CREATE = creates(
     "create-share",
     http=speaks("PUT", sends="metadata quota access_tier", returns=_VERSION, ok=(201,)),
 )
-# The service refuses it where something has the name.
-SHARE_UNDELETE = creates(
-    "share.undelete",
-    "restore-share",
-    http=speaks("PUT", "undelete", sends="deleted_share_name deleted_share_version", ok=(201,)),
-    since="2019-12-12",
-)
+SHARE_UNDELETE = undeletes("share")
 SHARE_LIST = reads("share.list", "list-shares", http=LIST)
 SHARE_DELETE = _changes_held("share.delete", "delete-share", http=speaks("DELETE", sends="delete_snapshots", ok=(202,)))
 SHARE_GET_PROPERTIES = reads(
