@@ -10,7 +10,7 @@ for another reason; what is missing after it was refused may have been deleted b
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
@@ -28,8 +28,10 @@ from azguard.requests.service_errors import NOWHERE, is_being_deleted, is_of_enc
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.wire.call import call
-from azguard.wire.catalogue import ALL
-from azguard.wire.xml import Listed
+from azguard.wire.rows import Operation
+
+if TYPE_CHECKING:
+    from azguard.wire.xml import Listed
 
 T = TypeVar("T")
 # Only what exists has a lease, and Azure looks at that first.
@@ -49,7 +51,7 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         Locked: one of that name is still being deleted.
         NotFound: there is no share or directory that a directory could be in.
     """
-    operation = ALL[f"{target.kind.noun}.create"]
+    operation = _find(target.kind.noun, "create")
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
     request = WriteRequest[Mapping[str, Any]](
         target=target,
@@ -97,12 +99,12 @@ def list_all(
     prefix: str | None,
     limit: int | None,
     include: Sequence[str] = (),
-) -> Iterator[tuple[Address, Listed]]:
+) -> "Iterator[tuple[Address, Listed]]":
     """Yield the account's containers, shares or queues in order of name, page by page."""
     word = kind.noun.title()
     everything, most = Target(account, Address(kind, ("",))), None if limit is None else min(limit, _PAGE)
     asked: dict[str, Any] = {"prefix": prefix, "include": ",".join(["metadata", *include]), "maxresults": most}
-    pages = walk_pages(ALL[f"{kind.noun}.list"], everything, deadline, f"{word}s", word, **asked)
+    pages = walk_pages(_find(kind.noun, "list"), everything, deadline, f"{word}s", word, **asked)
     for item in islice((item for page in pages for item in page.items), limit):
         yield Address(kind, (item.name,), item.snapshot), item
 
@@ -128,7 +130,7 @@ def undelete(target: Target, version: str | None, deadline: Deadline) -> Written
     asked = {f"deleted_{noun}_name": name, f"deleted_{noun}_version": before.deleted_version}
     request = WriteRequest[Any](
         target=target,
-        send=lambda: call(ALL[f"{noun}.undelete"], target, write_timeouts(deadline), headers={}, **asked),
+        send=lambda: call(_find(noun, "undelete"), target, write_timeouts(deadline), headers={}, **asked),
         look=lambda patience: _find_undeleted(target, before, patience),
     )
     settled = send_until_settled(request, deadline)
@@ -137,13 +139,13 @@ def undelete(target: Target, version: str | None, deadline: Deadline) -> Written
     return Written(**describe_write(target, "if-none-match", settled._replace(answer=told)))
 
 
-def _list_deleted(target: Target, deadline: Deadline) -> list[Listed]:
+def _list_deleted(target: Target, deadline: Deadline) -> "list[Listed]":
     name = target.address.container
     found = list_all(target.account, target.kind, deadline, name, None, ["deleted"])
     return [each for _, each in found if each.name == name and each.deleted]
 
 
-def _find_undeleted(target: Target, before: Listed, patience: Deadline) -> Finding[Any]:
+def _find_undeleted(target: Target, before: "Listed", patience: Deadline) -> Finding[Any]:
     """Return the finding on an undelete: nothing but that takes a version out of what is kept before its time."""
     if any(each.deleted_version == before.deleted_version for each in _list_deleted(target, patience)):
         return Finding(Verdict.NOT_YET)
@@ -167,7 +169,7 @@ def delete_unguarded(target: Target, guard: str, deadline: Deadline, look: Calla
     before = look_before(lambda: look(deadline))
     request = WriteRequest[object](
         target=target,
-        send=lambda: call(ALL[f"{target.kind.noun}.delete"], target, write_timeouts(deadline)),
+        send=lambda: call(_find(target.kind.noun, "delete"), target, write_timeouts(deadline)),
         look=lambda _: Finding(Verdict.UNKNOWN),
         look_after_refusal=lambda patience: judge_refused_delete(before, lambda: look(patience)),
     )
@@ -381,3 +383,9 @@ def count_first(pages: Iterator[tuple[int, bool]], target: Target, one: str, man
             reason="contents_not_listed",
         ) from error
     return Contents(found, one if found == 1 else many, more=more)
+
+
+def _find(noun: str, verb: str) -> Operation:
+    from azguard.wire.catalogue import ALL  # which the write of an entity does not need
+
+    return ALL[f"{noun}.{verb}"]
