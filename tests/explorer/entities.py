@@ -104,5 +104,6 @@ def _scenario(name: str, *programs: Program, kills: int = 0, short: Bound = _SHO
         foreign={**_MERGES, **_REPLACES},
         alphabet=ONCE,
         judges_doubts=False,
+        has_own_clocks=True,
         **more,
     )

@@ -144,7 +144,7 @@ class Process:
 class Node:
     """A process after one history, and its next step."""
 
-    __slots__ = ("children", "live", "notes", "number", "parent", "seen", "step")
+    __slots__ = ("children", "live", "notes", "now", "number", "parent", "seen", "step")
 
     def __init__(self, number: int, step: Step, parent: "Node | None", seen: Any, live: "_Live | None") -> None:
         self.number = number
@@ -153,6 +153,8 @@ class Node:
         #: What it was told last; of a root, its program and what it found.
         self.seen = seen
         self.live = live
+        #: When that was, by its clock.
+        self.now: float = seen[1] if parent is None else seen[0]
         #: The lines of its trace before this step.
         self.notes: tuple[bytes, ...] = ()
         self.children: dict[Seen, Node] = {}

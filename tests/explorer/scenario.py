@@ -123,3 +123,6 @@ class Scenario:
     mortal: tuple[str, ...] | None = None
     #: Whether the first two processes differ in their names alone: then the first one is the first to act.
     is_symmetric: bool = False
+    #: Whether each process counts its own pauses alone, and so is not told for how long it was slow: for what goes by
+    #: versions, which is then the same at any time.
+    has_own_clocks: bool = False

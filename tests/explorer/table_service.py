@@ -40,7 +40,7 @@ class TableService:
 
     entities: Mapping[str, Entity] = field(default_factory=dict)
     gone: Mapping[str, str] = field(default_factory=dict)
-    #: Of which property readers are told the name of its value: see ``names``.
+    #: Of which property readers are told the name of its value, and no time: see ``names``.
     concealed: str | None = None
 
     @cached_property
@@ -71,10 +71,14 @@ class TableService:
         return replace(self, entities=rest, gone={**self.gone, path: self.entities[path].etag})
 
     def _show(self, found: Entity, now: float) -> Answer:
-        time = f"{moment(found.written):%Y-%m-%dT%H:%M:%S.%f}0Z"
-        told = {"odata.etag": found.etag, **found.values, f"Timestamp{_TYPE}": "Edm.DateTime", "Timestamp": time}
+        told = {"odata.etag": found.etag, **found.values}
         if self.concealed in told:
             told[self.concealed] = names.conceal(told[self.concealed])
+        else:
+            told |= {
+                f"Timestamp{_TYPE}": "Edm.DateTime",
+                "Timestamp": f"{moment(found.written):%Y-%m-%dT%H:%M:%S.%f}0Z",
+            }
         kind = "application/json;odata=minimalmetadata"
         return accept(200, now, json.dumps(told).encode(), ETag=found.etag, Content_Type=kind)
 

@@ -221,4 +221,7 @@ def _scenario(
         foreign=_FOREIGN,
         alphabet=ONCE,
         judges_doubts=False,
+        # Which scope each has makes no difference.
+        is_symmetric=second.after is None,
+        has_own_clocks=True,
     )

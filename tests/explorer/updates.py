@@ -295,7 +295,8 @@ def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of updates of one blob."""
     deep: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=1), "is_symmetric": True}
     yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=ONCE, slow_seconds=0.0, **deep)
-    kept: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=0), "is_symmetric": True}
+    own: dict[str, Any] = {"is_symmetric": True, "has_own_clocks": True}
+    kept: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=0), **own}
     yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, judges_doubts=False, **kept)
     lease: dict[str, Any] = {"guard_by_lease": True}
     yield _scenario(
@@ -342,6 +343,7 @@ def scenarios() -> Iterator[Scenario]:
         "bound": Bound(faults=1, foreign=1, kills=1),
         "short": Bound(faults=1, kills=1),
         "deep": Bound(faults=2, foreign=1, kills=1),
+        "has_own_clocks": True,
     }
     yield _scenario("op-id twice", updater("A", op="K"), updater("B", op="K", after="A"), alphabet=ONCE, **killed)
     same = updater("A", op="K", **_SAME), updater("B", op="K", after="A", **_SAME)
@@ -367,7 +369,7 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("op-id at once", *at_once, foreign=_KEEPS, judges_doubts=False, is_symmetric=True)
     empty = {"blob": BlobService(conceals=True)}
     made = updater("A", create=b""), updater("B", create=b"")
-    most = {"services": empty, "alphabet": ONCE, "is_symmetric": True, "deep": Bound(faults=2, foreign=1, switches=0)}
+    most = {"services": empty, "alphabet": ONCE, "deep": Bound(faults=2, foreign=1, switches=0), **own}
     yield _scenario("creates", *made, creates=True, knows=False, **most)
 
 

@@ -286,12 +286,20 @@ class World:
         program = self.scenario.programs[index]
         given, versions = names.spell(self.scenario.rules.find_given(state.ghost, program), ())
         state = _put(state, index, state.processes[index]._replace(versions=versions))
-        return self._arrive(state, index, self._player.begin(program, state.now, given))
+        now = 0.0 if self.scenario.has_own_clocks else state.now
+        return self._arrive(state, index, self._player.begin(program, now, given))
 
     def _go_on(self, state: State, index: int, told: Answer | Silence | None) -> State:
         node = state.processes[index].node
         assert node is not None
-        return self._arrive(state, index, self._player.next(node, (state.now, told)))
+        return self._arrive(state, index, self._player.next(node, (self._find_time(state, node), told)))
+
+    def _find_time(self, state: State, node: Node) -> float:
+        """Return the time that a process is told."""
+        if not self.scenario.has_own_clocks:
+            return state.now
+        waited = node.step.seconds if isinstance(node.step, Sleep) else 0.0
+        return round(node.now + waited, 6)
 
     def _arrive(self, state: State, index: int, node: Node) -> State:
         """Let a process go on until it has something to send, waits, or ends."""
@@ -301,7 +309,7 @@ class World:
             if isinstance(step, Told):
                 event = names.unspell(step.event, versions)
                 state = state._replace(ghost=self.scenario.rules.see_told(state.ghost, who, event, state.now))
-            node = self._player.next(node, (state.now, None))
+            node = self._player.next(node, (self._find_time(state, node), None))
             self._tell_watch(who, node, versions, state.now)
             step = node.step
         if isinstance(step, Sleep):

@@ -195,4 +195,5 @@ def _scenario(
         judges_doubts=(write is not _put or reads) and not is_again,
         alphabet=alphabet or (USUAL if write is _delete else ONCE),
         is_symmetric=not is_again,
+        has_own_clocks=True,
     )
