@@ -6,21 +6,24 @@ written, before it began is found.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from tests.races.chain import Final, Violation
+from tests.races.chain import Final, Kind, Violation, Write
 from tests.races.history import End, Told
-from tests.races.job import LINES, How
+from tests.races.job import COUNT, LINES, How
+from tests.races.log import FOREIGN
 from tests.traces.linear import COUNTER, REGISTER, Call, describe
 
 Key = tuple[str, str]
 _OF_METADATA = (How.METADATA, How.READ_METADATA)
 
 
-def check(told: Iterable[Told], reads: Iterable[Told], finals: Mapping[str, Final], *, wiped: bool) -> list[Violation]:
-    """Return each key whose calls have no order; metadata that others wipe are no register."""
+def check(
+    told: Iterable[Told], reads: Iterable[Told], finals: Mapping[str, Final], wipes: Sequence[Call] = ()
+) -> list[Violation]:
+    """Return each key whose calls have no order; ``wipes`` are those of the metadata."""
     calls: dict[Key, list[Call]] = defaultdict(list)
     by_op: dict[str, list[Told]] = defaultdict(list)
     for each in told:
@@ -31,12 +34,24 @@ def check(told: Iterable[Told], reads: Iterable[Told], finals: Mapping[str, Fina
         calls[_key(each)].append(Call("read", each.began, each.ended, answer=_answer(each), by=each.run))
     for blob, final in finals.items():
         _add_final(blob, final, calls)
+    if wipes:
+        calls[COUNT, "metadata"] += wipes
     found = []
     for (blob, part), history in calls.items():
-        evidence = None if wiped and part == "metadata" else describe(history, REGISTER if blob == LINES else COUNTER)
+        evidence = describe(history, REGISTER if blob == LINES else COUNTER)
         if evidence is not None:
             found.append(Violation("no order", f"what was told of the {part} of {blob} fits no order", evidence))
     return found
+
+
+def list_wipes(writes: Iterable[Write]) -> list[Call]:
+    """Return the writes of others that left no lineage in the metadata of the counter, and so no count either."""
+    wipes = (
+        each for each in writes if each.run.startswith(FOREIGN) and each.blob == COUNT and not each.stamped.entries
+    )
+    return [
+        Call("write", each.sent, each.answered, 0, by=each.run) for each in wipes if each.kind is not Kind.PROPERTIES
+    ]
 
 
 def _key(told: Told) -> Key:

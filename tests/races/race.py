@@ -32,6 +32,8 @@ MOST_WRITES = 1800
 ANSWER_SECONDS, UPDATE_SECONDS = 0.5, 20.0
 _SETTLE_SECONDS = 6.0
 _TICK_SECONDS = 0.1
+# How an update ends that has found its write.
+_FOUND = ("committed", "applied_before")
 # Of a race that may end before its time.
 _ENOUGH_KILLS, _ENOUGH_FOREIGN = 4, 5
 FOREIGN_CHOICES = {"none": (), "half": (KEEPS, WIPES), "keep": (KEEPS,), "wipe": (WIPES,)}
@@ -103,9 +105,7 @@ def run(
         # The proxy has ended: nothing can arrive any more.
         finals = _finals(port, board, wiped=bool(foreigner and foreigner.counts[WIPES]))
     written = log.writes(weather.log)
-    settled = [
-        (str(each["op"]), each.at) for each in steps if each.step == "settled" and each["outcome"] == "committed"
-    ]
+    settled = [(str(each["op"]), each.at) for each in steps if each.step == "settled" and each["outcome"] in _FOUND]
     findings = history.check(
         History(written, board.told, finals, frozenset(board.issued), settings.hosts == 1, settled)
     )
@@ -113,8 +113,7 @@ def run(
     broken = rules.Checker(steps, records.to_events(weather.log)).check()
     tally.violations += [Violation(each.rule, rules.RULES[each.rule], each.neighbours) for each in broken]
     if not findings.forgotten:
-        is_wiped = bool(foreigner and foreigner.counts[WIPES])
-        tally.violations += calls.check(board.told, board.reads, finals, wiped=is_wiped)
+        tally.violations += calls.check(board.told, board.reads, finals, calls.list_wipes(written))
     tally.story = sorted([*log.story(weather.log), *map(str, board.told), *map(str, steps)])
     tally.counts.update(
         **trouble.summary(),

@@ -94,12 +94,20 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, default=1, help="cache folders that the processes are spread over")
     parser.add_argument("--commands", type=int, default=4, help="every so many-th process is a command line; 0 is none")
     parser.add_argument("--hurried", type=float, default=0.2, help="share of the updates that have little time")
-    parser.add_argument("--story", metavar="FILE", help="where to write the last emulator's whole history")
+    parser.add_argument(
+        "--story",
+        metavar="FILE",
+        help="where to write the last emulator's whole history, traces included; if something is violated, it is "
+        "written to a file in any case",
+    )
     parser.add_argument("--seed", default=str(random.randrange(10**6)))
     given = vars(parser.parse_args())
     minutes = given.pop("minutes")
     story = given.pop("story")
     tally = run(Settings(**given), minutes * 60, lambda line: print(line, flush=True))  # noqa: T201  # its output
+    if tally.violations and not story:
+        story = f"race-{given['seed'].replace('/', '-')}.txt"
+        print(f"the whole history is in {story}")  # noqa: T201  # its output
     if story:
         Path(story).write_text("\n".join(tally.story) + "\n", encoding="utf-8")
     return 1 if tally.violations else 0

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from azguard.requests.lineage import Lineage
 from tests.races import calls
-from tests.races.chain import Final
+from tests.races.chain import Final, Kind, Write
 from tests.races.history import End, Told
 from tests.races.job import COUNT, LINES, How
+from tests.races.log import FOREIGN
 from tests.support.cases import cases
 
 
@@ -41,10 +43,23 @@ ADDED, AGAIN = told("a", 0, 1), told("b", 2, 2)
 )
 def test_a_history_has_an_order_or_is_found(updates: list[Told], reads: list[Told], final: Final, orders: bool) -> None:
     blob = updates[0].blob
-    found = calls.check(updates, reads, {blob: final}, wiped=False)
+    found = calls.check(updates, reads, {blob: final})
     assert [each.rule for each in found] == ([] if orders else ["no order"])
 
 
-def test_metadata_that_others_wipe_are_no_register() -> None:
-    updates = [told("a", 0, 1, how=How.METADATA)]
-    assert calls.check(updates, [read(2, 0, How.READ_METADATA)], {}, wiped=True) == []
+@cases(
+    ("sent", "kind", "lineage", "orders"),
+    [
+        (1.5, Kind.METADATA, "", True),
+        (1.5, Kind.CONTENT, "", True),
+        (4.0, Kind.METADATA, "", False),
+        (1.5, Kind.PROPERTIES, "", False),
+        (1.5, Kind.CONTENT, "aaaaaaaaaaaaaaaa.E0", False),
+    ],
+)
+def test_a_wipe_of_the_metadata_begins_them_anew(sent: float, kind: Kind, lineage: str, orders: bool) -> None:
+    stamped = Lineage.parse(lineage)
+    wipe = Write(COUNT, "E2", "E1", None, f"{FOREIGN}.1", kind, stamped=stamped, sent=sent, answered=sent + 0.4)
+    updates = [told("a", 0, 1, how=How.METADATA), told("b", 3, 1, how=How.METADATA)]
+    found = calls.check(updates, [read(2, 0, How.READ_METADATA)], {}, calls.list_wipes([wipe]))
+    assert [each.rule for each in found] == ([] if orders else ["no order"])

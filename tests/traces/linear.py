@@ -46,6 +46,8 @@ class Model:
 
 
 def _step_counter(state: int, call: Call) -> Any:
+    if call.what == "write":
+        return call.value
     after = state if call.what == "read" else state + call.value
     return after if call.answer in (None, after) else IMPOSSIBLE
 
@@ -57,7 +59,7 @@ def _step_register(state: Any, call: Call) -> Any:
     return after if call.answer in (None, after) else IMPOSSIBLE
 
 
-#: ``read`` and ``add``, whose answer is the sum.
+#: ``read``, ``write``, and ``add``, whose answer is the sum.
 COUNTER = Model(0, _step_counter)
 #: ``read``, ``write``, and ``append``, whose answer is all that was appended.
 REGISTER = Model((), _step_register)
