@@ -199,7 +199,9 @@ FOREIGN: dict[str, Foreign] = {
 
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of one file."""
-    yield _scenario("file updates", _updater("A"), _updater("B"), bound=Bound(switches=1), short=Bound(switches=0))
+    alike: dict[str, Any] = {"is_symmetric": True, "has_own_clocks": True}
+    both = _updater("A"), _updater("B")
+    yield _scenario("file updates", *both, bound=Bound(switches=1), short=Bound(switches=0), **alike)
     yield _scenario("file update", _updater("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     yield _scenario("file put", _putter("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     yield _scenario(

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from azguard.requests.lineage import DEPTH
 from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.scenario import Foreign, Services
@@ -31,6 +32,12 @@ def _take_back(blob: Blob) -> tuple[tuple[str, str], ...]:
     rest = (blob.meta(LINEAGE) or "").partition(",")[2]
     others = tuple(pair for pair in blob.metadata if pair[0] != LINEAGE)
     return tuple(sorted((*others, (LINEAGE, rest)))) if rest else others
+
+
+def _trim(blob: Blob) -> tuple[tuple[str, str], ...]:
+    """Return the metadata after as many updates of others as a lineage has entries, and keys."""
+    entries = ",".join(f"other{number:011d}.0x0{number:013d}" for number in range(DEPTH, 0, -1))
+    return tuple(sorted((*(pair for pair in blob.metadata if pair[0] != LINEAGE), (LINEAGE, entries))))
 
 
 def _delete(services: Services, now: float) -> Services | None:
@@ -64,4 +71,10 @@ FOREIGN: dict[str, Foreign] = {
     "deletes the blob": _delete,
     "deletes the blob and creates it again": _recreate,
     "breaks the lease": _break,
+}
+#: As many azguards do that update the blob meanwhile.
+TRIMS: dict[str, Foreign] = {
+    "writes so often that the history is of others": change_blob(
+        content=lambda blob: blob.content + b"f", metadata=_trim
+    ),
 }

@@ -288,7 +288,8 @@ BREAKS: dict[str, Foreign] = {"breaks the lease": _break}
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of locks."""
     both = _runner("A", is_renewed=False), _runner("B", is_renewed=False)
-    yield _scenario("lock, two runs", *both, bound=Bound(kills=1), short=Bound())
+    deep: dict[str, Any] = {"deep": Bound(faults=1, kills=1, switches=0), "is_symmetric": True}
+    yield _scenario("lock, two runs", *both, bound=Bound(kills=1), short=Bound(), **deep)
     # While A is stopped, B has come and gone, and A's time for its record is over when it goes on.
     quick = _runner("B", holds=0.0, is_renewed=False), _runner("C", begins=8.0, holds=0.0, is_renewed=False)
     yield _scenario("lock, stopped before its record", both[0], *quick, bound=Bound(stops=1, switches=1))

@@ -43,6 +43,10 @@ class Sleep(NamedTuple):
     seconds: float
 
 
+#: The pause of a process that has done all, and has not ended yet.
+LAST_BREATH = Sleep(0.001)
+
+
 class Told(NamedTuple):
     """A process tells the rules of something, such as that it holds a lock."""
 
@@ -79,6 +83,8 @@ class Program:
     begins: float = 0.0
     #: What a process does that applies nothing itself: see ``UpdateRules``.
     other: str | None = None
+    #: Whether it can be killed when it has done all that it does, and has not ended yet.
+    lingers: bool = False
     #: What it adds to a content whose name it is told: see ``names``.
     own: str = ""
 

@@ -19,8 +19,8 @@ from azguard.updates.update import update
 from tests.explorer import faults, foreign, service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
-from tests.explorer.foreign import CREATED_AGAIN, FOREIGN, LINEAGE, PATH
-from tests.explorer.player import Ended, Process, Program
+from tests.explorer.foreign import CREATED_AGAIN, FOREIGN, LINEAGE, PATH, TRIMS
+from tests.explorer.player import LAST_BREATH, Ended, Process, Program
 from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
 from tests.explorer.wire import Asked
 
@@ -68,6 +68,8 @@ class Ghost(NamedTuple):
     forgotten: frozenset[str] = frozenset()
     #: Ops that another program has made azguard forget while a process had not ended that may have found them.
     wiped: frozenset[str] = frozenset()
+    #: Ops of processes that were killed when they had settled them, and so had nothing in doubt to leave on the disk.
+    settled: frozenset[str] = frozenset()
     #: The exit status of each process that ended, and what it said.
     ends: tuple[tuple[str, Ended], ...] = ()
     #: What is on the disk of the one machine whose files matter.
@@ -144,7 +146,7 @@ class UpdateRules:
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         """Note what is forgotten: what an update that has ended had recorded, or a create that was deleted."""
         kept = "" if (blob := self.find(after)) is None else blob.meta(LINEAGE) or ""
-        known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0}
+        known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0} | ghost.settled
         was = "" if (found := self.find(before)) is None else found.meta(LINEAGE) or ""
         wiped = {op for op in self._ops.values() if _is_named(op, was) and not _is_named(op, kept)}
         lost = wiped & known
@@ -158,7 +160,12 @@ class UpdateRules:
         return ghost._replace(disk=with_pair(ghost.disk, op, text))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        return ghost
+        """Note that it had found its write: docs/guarantees.md says that the next run has the lineage alone then."""
+        op = self._ops[who]
+        if op not in dict(ghost.applied) or op in dict(ghost.disk):
+            return ghost
+        forgotten = ghost.forgotten | (ghost.wiped & {op})
+        return ghost._replace(settled=ghost.settled | {op}, forgotten=forgotten)
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
         op = self._ops[who]
@@ -248,7 +255,7 @@ def updater(name: str, *, op: str | None = None, after: str | None = None, **pla
     """Return a process that adds a letter to the content, by an op of its own or under a key."""
     letter = (op or name).encode()
     key = op_of(op or name)
-    other, seconds = plan.pop("other", None), plan.pop("seconds", 60.0)
+    other, seconds, lingers = plan.pop("other", None), plan.pop("seconds", 60.0), plan.pop("lingers", False)
     if op is not None:
         plan = {"is_keyed": True, "change": Change.of([op, other or ""], op), **plan}
     transform: Callable[[bytes], bytes] = plan.pop("transform", lambda content: content + letter)
@@ -262,9 +269,12 @@ def updater(name: str, *, op: str | None = None, after: str | None = None, **pla
             now=lambda: service.moment(process.now),
             journal=MemoryJournal(process, key, keyed=settings.is_keyed),
         )
-        return update(BlobContent(target, settings.lease_id), settings, process.deadline(seconds), hooks).outcome
+        found = update(BlobContent(target, settings.lease_id), settings, process.deadline(seconds), hooks)
+        if lingers:
+            process.sleep(LAST_BREATH.seconds)
+        return found.outcome
 
-    return Program(name, main, after=after, op=op, other=other, own=letter.decode())
+    return Program(name, main, after=after, op=op, other=other, lingers=lingers, own=letter.decode())
 
 
 def asker(name: str, op: str, after: str) -> Program:
@@ -287,6 +297,7 @@ _KEEPS = {"writes, and keeps the metadata": FOREIGN["writes, and keeps the metad
 # A network that sends a write twice, and a program that drops the lineage before azguard looks, are one too many: the
 # refusal of the second copy then looks like that of the only one. docs/guarantees.md says so.
 ONCE = tuple(each for each in faults.USUAL if each is not Fault.TWICE)
+_FORGET = ("wipes the metadata", "writes, and keeps the metadata")
 _REPLACES = {"writes other content, and keeps the metadata": foreign.change_blob(content=b"g")}
 _SAME: dict[str, Any] = {"transform": lambda content: content if b"K" in content else content + b"K"}
 
@@ -296,6 +307,15 @@ def scenarios() -> Iterator[Scenario]:
     deep: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=1), "is_symmetric": True}
     yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=ONCE, slow_seconds=0.0, **deep)
     own: dict[str, Any] = {"is_symmetric": True, "has_own_clocks": True}
+    yield _scenario(
+        "updates, lineage, in turns",
+        updater("A"),
+        updater("B"),
+        alphabet=ONCE,
+        slow_seconds=0.0,
+        is_symmetric=True,
+        deep=Bound(faults=1, foreign=1, switches=2),
+    )
     kept: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=0), **own}
     yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, judges_doubts=False, **kept)
     lease: dict[str, Any] = {"guard_by_lease": True}
@@ -346,6 +366,15 @@ def scenarios() -> Iterator[Scenario]:
         "has_own_clocks": True,
     }
     yield _scenario("op-id twice", updater("A", op="K"), updater("B", op="K", after="A"), alphabet=ONCE, **killed)
+    yield _scenario(
+        "op-id, killed at its end",
+        updater("A", op="K", lingers=True),
+        updater("B", op="K", after="A"),
+        alphabet=ONCE,
+        foreign={**{name: FOREIGN[name] for name in _FORGET}, **TRIMS},
+        judges_doubts=False,
+        **{**killed, "short": Bound(foreign=1, kills=1), "deep": Bound(faults=1, foreign=2, kills=1)},
+    )
     same = updater("A", op="K", **_SAME), updater("B", op="K", after="A", **_SAME)
     yield _scenario("op-id unchanged", *same, services=stored(), alphabet=ONCE, **killed)
     yield _scenario(

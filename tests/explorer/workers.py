@@ -200,7 +200,8 @@ def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of workers."""
     both = _worker("A"), _worker("B")
     alike: dict[str, Any] = {"is_symmetric": True}
-    yield _scenario("workers", ("m1", "m2"), *both, bound=Bound(faults=1, kills=1, switches=0), **alike)
+    turns: dict[str, Any] = {"deep": Bound(faults=1, kills=1, switches=1), **alike}
+    yield _scenario("workers", ("m1", "m2"), *both, bound=Bound(faults=1, kills=1, switches=0), **turns)
     one = ("workers, one message", ("m1",), *both)
     yield _scenario(*one, bound=Bound(faults=1, kills=1), short=Bound(kills=1), **alike)
     yield _scenario(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tests.explorer import faults, names, stories
 from tests.explorer.faults import Fault
-from tests.explorer.player import Ended, Node, Player, Sleep, Told
+from tests.explorer.player import LAST_BREATH, Ended, Node, Player, Sleep, Told
 from tests.explorer.scenario import Bound, Effect, Scenario, Services
 from tests.explorer.wire import Answer, Asked, Silence
 
@@ -141,6 +141,8 @@ class World:
         yield from (Choice("arrives", index) for index in range(len(state.under_way)))
         if state.is_over:
             return
+        if state.left.kills:
+            yield from (Choice("killed", index) for index in range(len(state.processes)) if self._lingers(state, index))
         if state.left.foreign:
             yield from (Choice("foreign", what=name) for name in self.scenario.foreign)
         wakes = [each.wakes for each in state.processes if each.wakes is not None]
@@ -148,6 +150,11 @@ class World:
             is_stop = bool(ready) and min(wakes) - state.now > self.scenario.slow_seconds
             if state.left.stops or not is_stop:
                 yield Choice("time", int(is_stop))
+
+    def _lingers(self, state: State, index: int) -> bool:
+        node = state.processes[index].node
+        is_done = node is not None and isinstance(node.step, Sleep) and node.step == LAST_BREATH
+        return is_done and not state.processes[index].is_over and self.scenario.programs[index].lingers
 
     def _requests(self, state: State, index: int) -> Iterator[Choice]:
         yield Choice("sends", index)
@@ -203,6 +210,8 @@ class World:
         return f"{after.now - state.now:.2f} s pass"
 
     def _describe_request(self, state: State, choice: Choice, after: State) -> str:
+        if not state.processes[choice.number].is_ready:
+            return f"{self._names[choice.number]}: killed before it has ended"
         who, asked = self._names[choice.number], state.processes[choice.number].asked
         if choice.kind == "killed":
             return f"{who}: {stories.describe(asked)} → " + (
