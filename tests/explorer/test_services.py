@@ -12,12 +12,14 @@ from azguard.accounts import account as accounts
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
+from azguard.guards.resolve import Conditions
 from azguard.queues import messages
 from azguard.requests import service_errors
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
-from azguard.resources import lifecycles
+from azguard.resources import lifecycles, properties
 from azguard.tables import entities, updates
+from azguard.wire.answers import Answer as Told
 from azguard.wire.client import Limits
 from azguard.wire.failures import ServiceRefusal
 from azguard.wire.operations.tables import TABLE_ENTITY_MERGE
@@ -109,6 +111,21 @@ def test_blobs_are_as_those_of_azurite(cli: CliWorld) -> None:
         if pair[0] != pair[1]
     ]
     assert differences == []
+
+
+def test_containers_are_as_those_of_azurite(cli: CliWorld) -> None:
+    emulator = accounts.emulator({"blob": int(cli.port)})
+    there, missing = cli.container(), uuid.uuid4().hex
+    for name, found in ((there, (True, True)), (missing, (404, "ContainerNotFound"))):
+        assert [_show_container(each, name) for each in (_Memory(BlobService()).account, emulator)] == [found] * 2
+
+
+def _show_container(account: Account, name: str) -> object:
+    """Return whether a container is told with its version and its time, or how it is refused."""
+    found = _try(
+        lambda: properties.fetch(Target(account, Address(Kind.CONTAINER, (name,))), Conditions(), Deadline(10))
+    )
+    return (bool(found.etag), bool(found.last_modified)) if isinstance(found, Told) else found
 
 
 def test_entities_are_as_those_of_azurite(cli: CliWorld) -> None:
