@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import refusals
-from azguard.errors import BadRequest, Changed, Forbidden, NotFound
+from azguard.errors import BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
@@ -188,6 +188,11 @@ class RetentionChange:
             target=version,
             send=lambda: call(operation, version, write_timeouts(deadline), headers=headers, **given),
             look=lambda patience: self._find_outcome(version, wanted, patience),
+            unknown=OutcomeUnknown(
+                f"the change of what keeps {version} was sent, and whether it was applied cannot be known",
+                str(version.address),
+                reason="retention_unknown",
+            ),
         )
         return send_until_settled(request, deadline).attempts, "committed"
 

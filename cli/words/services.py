@@ -58,6 +58,7 @@ HINTS: Mapping[str, Words] = {
     ),
     "made_through_data_lake": "put it whole: azguard blob put {target} -f FILE",
     "no_version_to_keep": "switch versioning on for the account; or keep what is current: --last-writer-wins",
+    "retention_unknown": "look before you try again: azguard blob immutability show {target}",
     "policy_is_final": "if that is meant: --cannot-be-undone",
     "policy_is_locked": "see it: azguard blob immutability show {target}",
     "policy_would_be_shorter": "to end it earlier: --shorten",
