@@ -28,5 +28,5 @@ def test_a_file_is_what_github_reads(schema: str, files: str) -> None:
 
 def test_pre_commit_runs_what_ci_checks() -> None:
     hooks = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
-    checked = re.findall(r"^step '(.*)'$", (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+    checked = re.findall(r"^    beside '(.*)'$", (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
     assert [hook["entry"] for hook in hooks] == checked
