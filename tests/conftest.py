@@ -20,7 +20,6 @@ from azguard.folders import Folders
 from tests.support import (
     azurites,
     cases,
-    compiled,
     emulator_world,
     files_world,
     forked,
@@ -79,11 +78,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Do once what else each worker would do: compile the tests, and start what forks commands."""
+    """Do once what else each worker would do: start what forks commands, and choose how much is tried."""
     if getattr(config.option, "tx", None) and not hasattr(config, "workerinput"):
         forked.share()
         azurites.share()
-        compiled.ensure()
     thorough.choose(config)
     if hasattr(config, "workerinput"):
         config.option.race_seed = config.workerinput["race_seed"]
@@ -204,10 +202,12 @@ def _spread(items: list[pytest.Item], groups: Mapping[pytest.Item, str | None]) 
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Measure the coverage in the units alone, and there in the first case of each test, if at all.
 
-    To trace a test takes as long again as to run it, and the other cases run the same lines, but for few.
+    To trace a test takes as long again as to run it, and the other cases run the same lines, but for few. So do models,
+    and what reads the source runs none.
     """
     test = item.nodeid.partition("[")[0]
-    first = test.startswith("tests/unit/") and test not in _measured
+    is_plain = not any(item.get_closest_marker(name) for name in ("thorough", "xdist_group"))
+    first = is_plain and test.startswith("tests/unit/") and test not in _measured
     _measured.add(test)
     with cases.measured(first=first):
         return (yield)

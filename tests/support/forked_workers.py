@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis.internal import charmap
 
 from tests.support import forked, forked_client
 
@@ -52,6 +53,8 @@ def main(path: str, words: Sequence[str]) -> None:
             measured.save()
         else:
             pytest.main([*words, *alone])
+    # In a new clone each worker would make this table of all characters, which takes two seconds.
+    charmap.charmap()
     forked.serve(path)
     # As after ``python -c``: a process pool of a test does not import this module again.
     sys.modules["__main__"] = types.ModuleType("__main__")
