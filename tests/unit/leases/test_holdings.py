@@ -78,7 +78,7 @@ def test_no_more_is_read_ahead_than_a_page_and_some_findings() -> None:
 
     account = ListedAccount({"a": many()}).account
     found: Any = HoldingsList(Selection(), Deadline(1.0), lambda error: None).of_account(account)
-    ahead = [read[0] - number for number, _ in enumerate(islice(found, 9_000))]
+    ahead = [read[0] - number for number, _ in enumerate(islice(found, 5_000))]
     found.close()
     assert max(ahead) <= 3000
 
