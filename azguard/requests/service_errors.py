@@ -92,8 +92,9 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
     code = service_code(error)
     if code in NOWHERE and len(target.address.parts) > 1:
         return False
-    # Nothing of ours is in what is being deleted, nor a blob or a file of ours where a directory is.
-    if code == service_codes.TYPE_MISMATCH or is_being_deleted(error):
+    # Nothing of ours is in what is being deleted, nor a blob or a file of ours where a directory is. A file in
+    # DeletePending is another matter: our own delete may have left it so.
+    if code == service_codes.TYPE_MISMATCH or (code or "").endswith("BeingDeleted"):
         return False
     return code in (*_CONFLICTING_BLOCKS, service_codes.OVERWRITE_DENIED) or status(error) in (404, 409, 412)
 
