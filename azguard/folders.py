@@ -164,7 +164,10 @@ def _find_usual() -> tuple[str, str]:
         import platformdirs
 
         settings = platformdirs.PlatformDirs("azguard", appauthor=False)
-        return settings.user_cache_dir, settings.user_config_dir
+        try:
+            return settings.user_cache_dir, settings.user_config_dir
+        except RuntimeError as error:  # This user has neither HOME nor an entry in the list of users.
+            raise ConfigError("the home folder is not known", reason="home_unknown") from error
     # The same, without the 4 ms of that import.
     given = {name: os.environ.get(f"XDG_{name}_HOME", "") for name in ("CACHE", "CONFIG")}
     found = [each if os.path.isabs(each) else f"{home}/.{name.lower()}" for name, each in given.items()]

@@ -124,6 +124,7 @@ HINTS: Mapping[str, Words] = {
         "export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt"
     ),
     "output_held_open": "let the command wait for the processes it starts, or redirect their output",
+    "home_unknown": "set HOME, or both AZGUARD_CACHE_DIR and AZGUARD_CONFIG_DIR",
     "own_is_link": "if it is your own, name the real folder: AZGUARD_CACHE_DIR={real}; else remove the link",
     "own_of_another": "set AZGUARD_CACHE_DIR to a folder of your own; under sudo: sudo -H azguard",
     "own_of_sudo": "sudo -H azguard keeps its files in root's own folder; else set AZGUARD_CACHE_DIR",

@@ -97,3 +97,14 @@ def test_the_usual_folders_are_those_of_the_platform(given: dict[str, str], monk
         monkeypatch.setenv(name, value)
     usual = platformdirs.PlatformDirs("azguard", appauthor=False)
     assert Folders.of({}) == Folders(usual.user_cache_path, usual.user_config_path)
+
+
+def test_a_user_without_a_home_is_told_which_variables_say_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(_: object) -> None:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(platformdirs.PlatformDirs, "user_cache_dir", property(find))
+    with pytest.raises(ConfigError, match="the home folder is not known"):
+        Folders.of({"AZGUARD_CACHE_DIR": "/cache"})
+    assert Folders.of({"AZGUARD_CACHE_DIR": "/cache", "AZGUARD_CONFIG_DIR": "/config"}).cache == Path("/cache")
