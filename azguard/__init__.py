@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HERE = os.path.dirname(__file__)
 # An sdist has no links, and git makes none with core.symlinks=false: then cli/ and commands/ are beside this folder.
