@@ -1,6 +1,7 @@
 """What is built holds azguard and nothing else, and runs where there is no checkout."""
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -220,3 +221,18 @@ def test_it_runs_where_there_is_no_checkout(how: str, built: Built, venv: Path, 
     assert run(tmp_path, inside, "-m", "azguard", "--help") == run(tmp_path, script, "--help")
     assert run(tmp_path, script, "blob", "--help").startswith("Usage: azguard blob ")
     assert run(tmp_path, script, "help", "paths").startswith("How --set, --unset and --increment name a value.\n")
+
+
+def test_the_image_starts_what_the_wheel_has(built: Built, tmp_path: Path) -> None:
+    recipe = REPOSITORY / "examples" / "image"
+    said = dict(
+        line.split(" ", 1) for line in (recipe / "Containerfile").read_text(encoding="utf-8").splitlines() if line
+    )
+    _, *words = json.loads(said["ENTRYPOINT"])
+    environ = dict(each.split("=") for each in said["ENV"].split())
+    place = environ.pop("PYTHONPATH")
+    assert f" --target {place} ." in (recipe / "Containerfile").read_text(encoding="utf-8")
+    shutil.unpack_archive(built.wheel, tmp_path / "lib", "zip")
+    answer = run(tmp_path, sys.executable, *words, "--version", **environ, PYTHONPATH=str(tmp_path / "lib"))
+    assert (answer, said["USER"]) == (f"azguard {__version__}\n", "65532:65532")
+    run(tmp_path, "bash", "-n", str(recipe / "try-without-engine.sh"))
