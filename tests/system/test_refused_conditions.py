@@ -160,8 +160,11 @@ def counted(tmp_path: Path) -> Iterator[Counted]:
 
 # What stands in an address instead of a name: an unset variable, a place without its container, an end without a name.
 _NAMELESS = ("", "/", "/a", "site/", " ", "?snapshot=2026-11-21T10:00:00Z")
-# Writes to a snapshot that mean something: it can be deleted, and has a tier and tags of its own.
-_OF_SNAPSHOTS = {"blob.delete", "blob.set_tier", "blob.set_tags"}
+# Writes to a snapshot that mean something: it can be deleted, and has a tier, tags, holds and policies of its own.
+_OF_SNAPSHOTS = {
+    "blob.delete", "blob.set_tier", "blob.set_tags",
+    "blob.set_legal_hold", "blob.set_immutability_policy", "blob.delete_immutability_policy",
+}  # fmt: skip
 _OF_BLOBS = [each for each in SCENARIOS if "{blob}" in each.line]
 _FIXED = [each for each in _OF_BLOBS if each.expected.writes and each.operation not in _OF_SNAPSHOTS]
 

@@ -9,9 +9,6 @@ ROWS = [row for row in ALL.values() if row.noun in ("share", "directory", "file"
 FOR_OTHERS = {
     ("GET", "service", "properties"),
     ("PUT", "service", "properties"),
-    ("PUT", "share", "undelete"),
-    ("PUT", "share", "filepermission"),
-    ("GET", "share", "filepermission"),
     ("HEAD", "share", ""),
     ("HEAD", "directory", ""),
     *((method, kind, "metadata") for method in ("GET", "HEAD") for kind in ("share", "directory", "file")),
