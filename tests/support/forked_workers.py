@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis.internal import charmap
 
 from tests.support import forked, forked_client
 
@@ -53,7 +52,9 @@ def main(path: str, words: Sequence[str]) -> None:
             measured.save()
         else:
             pytest.main([*words, *alone])
-    # In a new clone each worker would make this table of all characters, which takes two seconds.
+    # Pytest, which rewrites it, comes first. In a new clone each worker would take two seconds to make this table.
+    from hypothesis.internal import charmap
+
     charmap.charmap()
     forked.serve(path)
     # As after ``python -c``: a process pool of a test does not import this module again.
