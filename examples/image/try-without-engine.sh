@@ -74,5 +74,5 @@ time.sleep(1)
 print("done", flush=True)'
 expect "begun done 0" "$(signalled image queue work image -o none -- /usr/bin/python3 -c "$handles")"
 expect 0 "$(azguard queue show image --query approximate_message_count -o tsv)"
-azguard queue delete image -q -o none
+azguard queue delete image --last-writer-wins -q -o none
 echo 'process 1 collects, passes signals on, and writes nothing but /cache and /tmp'
