@@ -105,6 +105,8 @@ def run(
         # The proxy has ended: nothing can arrive any more.
         finals = _finals(port, board, wiped=bool(foreigner and foreigner.counts[WIPES]))
     written = log.writes(weather.log)
+    # Without its run, no write can be told from one that was killed: what excuses and what accuses would both be dead.
+    assert [each for each in written if each.op and not each.run] == []
     settled = [(str(each["op"]), each.at) for each in steps if each.step == "settled" and each["outcome"] in _FOUND]
     findings = history.check(
         History(written, board.told, finals, frozenset(board.issued), settings.hosts == 1, settled)

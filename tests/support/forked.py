@@ -278,11 +278,20 @@ def _become_command(asked: socket.socket) -> str:
 
 def _run(module: str) -> None:
     """Run a module as ``python -m`` does, azguard without the time to compile anew what is imported already."""
+    _name_agent(os.environ.get("AZURE_HTTP_USER_AGENT", ""))
     if module == "azguard":
         importlib.import_module("azguard.__main__").main()
     else:
         runpy.run_module(module, run_name="__main__")
         raise SystemExit(0)
+
+
+def _name_agent(name: str) -> None:
+    """Have the requests of this process carry a name, by which the log of a race knows who sent them."""
+    if name:
+        from azguard.wire import call
+
+        vars(call)["__version__"] += f" {name}"
 
 
 def _show(words: list[bytes], environ: list[bytes]) -> None:
