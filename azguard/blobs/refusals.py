@@ -204,7 +204,7 @@ def check_early(upload: "Upload") -> None:
 
 
 def _look_early(upload: "Upload") -> Any:
-    """Return what is there; None if it is encrypted with another key, which the put replaces as well."""
+    """Return the blob that is there; None if it is encrypted with another key: the put replaces it as well."""
     conditions = upload.conditions
     # Those that mean on a read what they mean on the commit: they fail with 412 there.
     headers = {key: value for key, value in conditions.headers.items() if key in _SAME_ON_A_READ}

@@ -80,7 +80,7 @@ class RetentionSet(Written):
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> RetentionShown:
-    """Return what keeps a blob."""
+    """Return the legal hold and the policy of a blob."""
     found = properties.fetch(target, conditions, deadline)
     return RetentionShown(
         address=str(target.address),

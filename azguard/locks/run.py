@@ -110,7 +110,8 @@ class LeaseLocks:
 
     def explain_late(self) -> tuple[str, ...]:
         # The command is ended a little before the first of the leases ends.
-        for first in sorted(self._renewers, key=lambda lease_id: self._renewers[lease_id].ends)[:1]:
+        if self._renewers:
+            first = min(self._renewers, key=lambda lease_id: self._renewers[lease_id].ends)
             self._metrics.note_loss(self._names[first])
         return describe_late(self._renewers.values())
 

@@ -142,7 +142,7 @@ def check_api_version(text: str, where: str) -> str:
 
 
 def build_service_headers(account: Account, service: str) -> dict[str, str]:
-    """Return what every request to a service carries."""
+    """Return the headers of every request to a service."""
     version = min(API_VERSIONS[service], account.api_version or API_VERSIONS[service])
     return {**_SERVICE_HEADERS[service], "x-ms-version": version}
 

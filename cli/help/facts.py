@@ -103,25 +103,25 @@ def _list_of_operation(operation: Operation, names: Collection[str]) -> set[int]
     return {each.exit_code for each in found}
 
 
-def answer(command: Command, path: str) -> list[tuple[str, str]]:
+def explain(command: Command, path: str) -> list[tuple[str, str]]:
     """Return the questions that apply to a command, each with its answer; none for one of this machine alone."""
     if not command.spec.is_remote:
         return []
     names = {name for row in command.rows if not row.is_hidden for name in row.flags}
     found = (
-        ("Guard", _guard(command, path, names)),
-        ("Waiting", _wait(command)),
-        ("A lost answer", _lose(command.spec.operation)),
-        ("A second run", _repeat(command.spec.operation, path, names)),
+        ("Guard", _explain_guard(command, path, names)),
+        ("Waiting", _explain_waiting(command)),
+        ("A lost answer", _explain_lost_answer(command.spec.operation)),
+        ("A second run", _explain_second_run(command.spec.operation, path, names)),
         ("Exit status", _explain_statuses(command, path)),
     )
     return [(question, text) for question, text in found if text]
 
 
-def _guard(command: Command, path: str, names: Collection[str]) -> str:
+def _explain_guard(command: Command, path: str, names: Collection[str]) -> str:
     operation, reason = command.spec.operation, command.spec.why_no_conditions
     if operation is None:
-        return "" if reason is None else f"{_begin(reason, path)}."
+        return "" if reason is None else f"{_capitalize(reason, path)}."
     if operation.guard in (Guard.NONE, Guard.COMPARE) or not operation.writes or path.endswith(_MOVES):
         return ""
     if operation.write is Write.CHANGES:
@@ -131,13 +131,13 @@ def _guard(command: Command, path: str, names: Collection[str]) -> str:
     return ""
 
 
-def _begin(reason: str, path: str) -> str:
+def _capitalize(reason: str, path: str) -> str:
     """Return a reason as a sentence; the name of a command is no word to write with a capital letter."""
     name = path.partition(" ")[2]
     return reason if reason.startswith(name) else f"{reason[0].upper()}{reason[1:]}"
 
 
-def _wait(command: Command) -> str:
+def _explain_waiting(command: Command) -> str:
     defaults = {name: row.written_default or row.otherwise for row in command.rows for name in row.flags}
     wait, seconds = defaults.get("--wait", ""), defaults.get("--timeout", "")
     parts = ["Only with --wait" if wait == "do not wait" else f"{wait} (--wait)"] if wait else []
@@ -145,15 +145,15 @@ def _wait(command: Command) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def _lose(operation: Operation | None) -> str:
-    if operation is None or operation.write in (Write.FREE, Write.APPENDS):
+def _explain_lost_answer(operation: Operation | None) -> str:
+    if operation is None or operation.write in (Write.FREE, Write.APPENDS) or operation.guard is Guard.VERSION:
         return ""
     if not operation.writes:
         return "azguard asks again."
     return "azguard looks, and writes again only if the write was not applied. If that cannot be known: 74."
 
 
-def _repeat(operation: Operation | None, path: str, names: Collection[str]) -> str:
+def _explain_second_run(operation: Operation | None, path: str, names: Collection[str]) -> str:
     if "--op-id" in names:
         return "It changes nothing, with the same --op-id."
     creates = operation is not None and operation.write is Write.CREATES and "--last-writer-wins" not in names

@@ -88,7 +88,7 @@ def _list_sections(node: TreeNode, path: str, text: HelpText) -> Iterator[tuple[
             yield panel, rows
     if isinstance(node, Group):
         yield "Commands", [(name, node.summarize(name)) for name in node.list_names()]
-    if isinstance(node, Command) and (answers := _answer(node, path)):
+    if isinstance(node, Command) and (answers := _explain(node, path)):
         yield "In short", answers
     if node.name == ROOT:
         yield "Topics (azguard help TOPIC)", [(", ".join(TOPICS), "")]
@@ -96,10 +96,10 @@ def _list_sections(node: TreeNode, path: str, text: HelpText) -> Iterator[tuple[
         yield "Read on", _list_pointers(path.partition(" ")[2], text)
 
 
-def _answer(command: Command, path: str) -> list[tuple[str, str]]:
+def _explain(command: Command, path: str) -> list[tuple[str, str]]:
     from azguard.cli.help import facts  # reads the rows of operations, which the page of a noun does not
 
-    return facts.answer(command, path)
+    return facts.explain(command, path)
 
 
 def _list_pointers(command: str, text: HelpText) -> Iterator[tuple[str, str]]:

@@ -49,13 +49,13 @@ def accept_given(account: Account, shared: Mapping[str, Any], environ: Mapping[s
 
 
 def _list_accepted(shared: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is known, or accepted, of the account's endpoints, as a profile keeps it."""
+    """Return the settings of the account's endpoints that were typed, as a profile keeps them."""
     given = {name: shared.get(name.replace("-", "_")) for name in _ACCEPTED}
     return {name: "true" if value is True else str(value) for name, value in given.items() if value}
 
 
 def _accept(account: Account, settings: Mapping[str, str], where: str = "api-version") -> Account:
-    """Return an account with what options or a profile know, or accept, of its endpoints."""
+    """Return an account with the settings of its endpoints, from options or from a profile."""
     allows, trusts = (settings.get(name, "").lower() == "true" for name in ("allow-http", "trust-endpoint"))
     version = settings.get("api-version")
     if version is not None:

@@ -115,7 +115,7 @@ class PolicyOptions:
     ] = None
     shorten: Annotated[bool, flag("--shorten", "End it earlier than what is set now.")] = False
     cannot_be_undone: Annotated[
-        bool, flag("--cannot-be-undone", "Lock it, or prolong a locked one: nobody can take that back.")
+        bool, flag("--cannot-be-undone", "Lock it, or make a locked one longer. This is final.")
     ] = False
 
     RULES: ClassVar[tuple[Rule, ...]] = (

@@ -33,7 +33,7 @@ def endpoint(cli: CliWorld, address: str) -> str:
 
 
 def left(cli: CliWorld, name: str, address: str) -> dict[str, Any]:
-    """Return what was left, with the op of the key in this account."""
+    """Return one of the leavings, with the op of the key in this account."""
     keyed = op(cli, address)
     packed = base64.urlsafe_b64decode(keyed)[:8] + bytes.fromhex(CHANGE + MINUTE)
     short = base64.urlsafe_b64encode(packed).decode().rstrip("=")

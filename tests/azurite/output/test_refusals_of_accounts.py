@@ -23,7 +23,7 @@ def refuse(status: int, code: str, words: str = "No.", headers: Mapping[str, str
 
 
 def play(cli: CliWorld, line: str, *answers: Answer) -> tuple[Ran, int]:
-    """Run a line against a script; return what it left, and the number of its requests."""
+    """Run a line against scripted answers; return its result and the number of its requests."""
     with scripted_service.running(*answers) as service:
         ran = replace(cli, connection_string=service.connection_string).call(*line.split(), stdin=b"x")
         return ran, len(service.asked)
