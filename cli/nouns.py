@@ -281,7 +281,7 @@ def wait_for_name(env: Environment, make: Callable[[], T], waiting: common.Optio
         return make()
     import random
 
-    from azguard.requests.service_errors import is_being_deleted
+    from azguard.requests.service_codes import is_being_deleted
 
     last: list[Locked] = []
 

@@ -25,7 +25,7 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import BLOCK_BLOB
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import is_of_encryption
+from azguard.requests.service_codes import is_of_encryption
 from azguard.resources import properties
 from azguard.times import say_count
 from azguard.wire import xml

@@ -21,7 +21,8 @@ from azguard.errors import AzguardError, Unavailable
 from azguard.files.guarding import Guarding
 from azguard.queues import messages
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import service_code, status, translate
+from azguard.requests.service_codes import service_code, status
+from azguard.requests.service_errors import translate
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL

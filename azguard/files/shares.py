@@ -24,7 +24,8 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, fresh_op, with_lineage
 from azguard.requests.results import SnapshotMade, Written
-from azguard.requests.service_errors import NOWHERE, build_unreadable
+from azguard.requests.service_codes import NOWHERE
+from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts, properties
 from azguard.resources.lifecycles import Contents, count_first

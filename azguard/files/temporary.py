@@ -26,7 +26,7 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import is_lease_problem, service_code, status
+from azguard.requests.service_codes import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
 from azguard.resources import properties

@@ -38,7 +38,7 @@ from azguard.leases.owners import OWNER
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, with_lineage
-from azguard.requests.service_errors import service_code
+from azguard.requests.service_codes import service_code
 from azguard.resources import parts, properties
 from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata, fence_by_release

@@ -28,8 +28,7 @@ from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
-from azguard.requests.service_codes import TYPE_MISMATCH, Answers
-from azguard.requests.service_errors import is_lease_problem, service_code, status
+from azguard.requests.service_codes import TYPE_MISMATCH, Answers, is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.wire import client
 from azguard.wire.answers import Answer

@@ -30,7 +30,8 @@ from azguard.leases.state import LeaseState
 from azguard.requests import commits, trace
 from azguard.requests.calls import ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import is_lease_problem, status, translate
+from azguard.requests.service_codes import is_lease_problem, status
+from azguard.requests.service_errors import translate
 from azguard.wire.client import Limits
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from azguard.locks.lock_blobs import LockRecord
 from azguard.processes.guardian import Ended
 from azguard.requests.calls import CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import service_code, status
+from azguard.requests.service_codes import service_code, status
 from azguard.resources import copies
 from azguard.times import iso
 from azguard.wire.call import call

@@ -35,7 +35,7 @@ from azguard.locks.queue import QueueLook, Reader
 from azguard.locks.waiter import QueuePlace
 from azguard.requests import commits
 from azguard.requests.calls import describe, send_once
-from azguard.requests.service_errors import is_lease_problem, status
+from azguard.requests.service_codes import is_lease_problem, status
 from azguard.times import iso
 from azguard.wire.call import call
 from azguard.wire.client import Limits

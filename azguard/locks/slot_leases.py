@@ -16,7 +16,8 @@ from azguard.locks import held_lock, lock_blobs
 from azguard.locks.held_lock import HeldLock
 from azguard.locks.lock_blobs import AcquireSettings, LockRequest, RequestTime
 from azguard.requests.calls import CallOutcome, describe, send_once
-from azguard.requests.service_errors import is_lease_problem, status, translate
+from azguard.requests.service_codes import is_lease_problem, status
+from azguard.requests.service_errors import translate
 
 if TYPE_CHECKING:
     from azguard.leases.owner_records import ProcessLease

@@ -20,7 +20,7 @@ from azguard.locks.queue import QueueLook, Ticket
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import status
+from azguard.requests.service_codes import status
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_SET_METADATA, BLOB_SET_PROPERTIES
 

@@ -247,7 +247,7 @@ def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDone:
 
 def _clear(queue: Target, deadline: Deadline) -> None:
     """Delete all messages; of a large queue the service deletes some at a time, and says to ask again."""
-    from azguard.requests.service_errors import service_code
+    from azguard.requests.service_codes import service_code
 
     begun: Exception | None = None
     while True:

@@ -22,8 +22,8 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError, ConfigError, LoginFailed, Unavailable
 from azguard.requests.commits import NotSent, WriteRefused
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_codes import BUSY, Answers
-from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
+from azguard.requests.service_codes import BUSY, NOT_IMPLEMENTED, Answers, service_code, status
+from azguard.requests.service_errors import translate
 from azguard.wire import client
 from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits

@@ -1,4 +1,4 @@
-"""The codes of the service that say more than their status, and what its answers say about its clock.
+"""What the codes of the service mean, and what its answers say about its clock.
 
 The Date of an answer can be that of a gateway with a wrong clock. So it is good enough to be shown, and is not believed
 where it is proved wrong. See ``calls.ServiceClock`` for what takes something from another because of its age.
@@ -10,7 +10,9 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from azguard import times
-from azguard.wire.failures import Response
+from azguard.accounts.account import Target
+from azguard.errors import AzguardError
+from azguard.wire.failures import Refusal, Response
 
 # The credentials are not accepted, whatever the status.
 AUTHENTICATION = {
@@ -20,6 +22,17 @@ AUTHENTICATION = {
 TYPE_MISMATCH = "ResourceTypeMismatch"
 #: With this a SAS that may create and not write is answered where something is already.
 OVERWRITE_DENIED = "UnauthorizedBlobOverwrite"
+#: A list of blocks names one that is not there any more.
+CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
+# Refusals of a conditional write that say what 412 says: it was created, deleted, or our blocks were discarded.
+_FOREIGN_WRITE = {
+    "BlobAlreadyExists", "BlobNotFound", "EntityAlreadyExists", "EntityNotFound", "ResourceNotFound",
+    *CONFLICTING_BLOCKS,
+}  # fmt: skip
+#: Without its container nothing can have been written.
+NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
+#: The emulator's answers to what it does not know, with 501: a request, or with 500 a header such as a key's.
+NOT_IMPLEMENTED = ("APINotImplemented", "FeatureNotSupported")
 # A condition of the request did not hold, with 412. Any other code with that status says something else.
 CONDITIONS = {
     "ConditionNotMet", "UpdateConditionNotSatisfied", "TargetConditionNotMet", "SourceConditionNotMet",
@@ -201,6 +214,59 @@ LEASES = {
 def find_state(code: str) -> RefusalWords | None:
     """Return the words for a code about a state or a limit of a resource; None if it is not known."""
     return _NOT_PROVISIONED if code.startswith(_PROVISIONED) else STATES.get(code)
+
+
+def service_code(error: BaseException) -> str | None:
+    """Return the service's error code, such as ``ConditionNotMet``."""
+    return error.code if isinstance(error, Refusal) else None
+
+
+def status(error: BaseException) -> int | None:
+    """Return the HTTP status of the answer, or None where there was none."""
+    return error.status_code if isinstance(error, Refusal) else None
+
+
+def is_lease_problem(error: BaseException) -> bool:
+    """Return whether the service refused because of a lease: held by another, lost, wrong or missing id."""
+    code = service_code(error) or ""
+    return code.startswith("Lease") and status(error) in (409, 412)
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Return whether another write came first, so that reading again and retrying is the answer."""
+    code = service_code(error) or ""
+    return is_of_condition(status(error), code) or code in _FOREIGN_WRITE
+
+
+def is_being_deleted(error: BaseException) -> bool:
+    """Return whether what has the name is still being deleted, so that it is free again later."""
+    code = error.service_code if isinstance(error, AzguardError) else service_code(error)
+    return (code or "").endswith(("BeingDeleted", "DeletePending"))
+
+
+def is_of_encryption(error: BaseException | None) -> bool:
+    """Return whether an error of ours says that a blob is encrypted otherwise than the caller says."""
+    return isinstance(error, AzguardError) and error.reason in OF_ENCRYPTION
+
+
+def is_perhaps_ours(error: BaseException, target: Target) -> bool:
+    """Return whether a write may be refused for the very reason that an earlier copy of it was committed.
+
+    A proxy may send a request again when its connection to the service broke after the first time.
+    """
+    code = service_code(error)
+    if code in NOWHERE and len(target.address.parts) > 1:
+        return False
+    # Nothing of ours is in what is being deleted, nor a blob or a file of ours where a directory is. A file in
+    # DeletePending is another matter: our own delete may have left it so.
+    if code == TYPE_MISMATCH or (code or "").endswith("BeingDeleted"):
+        return False
+    return code in (*CONFLICTING_BLOCKS, OVERWRITE_DENIED) or status(error) in (404, 409, 412)
+
+
+def is_of_condition(status: int | None, code: str | None) -> bool:
+    """Return whether an answer says that a condition of the request did not hold; one without a code says it, too."""
+    return status == HTTPStatus.PRECONDITION_FAILED and (not code or code in CONDITIONS)
 
 
 class Answers:

@@ -20,35 +20,15 @@ from azguard.requests.commits import NotSent
 from azguard.wire import client
 from azguard.wire.failures import NoAnswer, NotOfTheService, Refusal, Unreadable
 
-_CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
-# Refusals of a conditional write that say what 412 says: it was created, deleted, or our blocks were discarded.
-_FOREIGN_WRITE = {
-    "BlobAlreadyExists", "BlobNotFound", "EntityAlreadyExists", "EntityNotFound", "ResourceNotFound",
-    *_CONFLICTING_BLOCKS,
-}  # fmt: skip
 _SAYS_LATER = (408, 429)
-#: The emulator's answers to what it does not know, with 501: a request, or with 500 a header such as a key's.
-NOT_IMPLEMENTED = ("APINotImplemented", "FeatureNotSupported")
 # What stands below the service's sentence.
 _NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
-# Without its container nothing can have been written.
-NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
 _BEING_DELETED = service_codes.RefusalWords("{0} is busy: {1}", "busy")
 # The blob was made anew, which is a change like any other.
 _OVERWRITTEN = "BlobOverwritten"
 _QUOTE = '"'
 # A code that is not known here.
 _UNCLEAR = service_codes.RefusalWords("the service refused this for {0}: {1}", "refusal_unclear")
-
-
-def service_code(error: BaseException) -> str | None:
-    """Return the service's error code, such as ``ConditionNotMet``."""
-    return error.code if isinstance(error, Refusal) else None
-
-
-def status(error: BaseException) -> int | None:
-    """Return the HTTP status of the answer, or None where there was none."""
-    return error.status_code if isinstance(error, Refusal) else None
 
 
 def build_wrong_range(target: Target, detail: str) -> errors.Unavailable:
@@ -59,44 +39,6 @@ def build_wrong_range(target: Target, detail: str) -> errors.Unavailable:
         detail=(detail,),
         reason="wrong_range",
     )
-
-
-def is_lease_problem(error: BaseException) -> bool:
-    """Return whether the service refused because of a lease: held by another, lost, wrong or missing id."""
-    code = service_code(error) or ""
-    return code.startswith("Lease") and status(error) in (409, 412)
-
-
-def is_conflict(error: BaseException) -> bool:
-    """Return whether another write came first, so that reading again and retrying is the answer."""
-    code = service_code(error) or ""
-    return _is_of_condition(status(error), code) or code in _FOREIGN_WRITE
-
-
-def is_being_deleted(error: BaseException) -> bool:
-    """Return whether what has the name is still being deleted, so that it is free again later."""
-    code = error.service_code if isinstance(error, errors.AzguardError) else service_code(error)
-    return (code or "").endswith(("BeingDeleted", "DeletePending"))
-
-
-def is_of_encryption(error: BaseException | None) -> bool:
-    """Return whether an error of ours says that a blob is encrypted otherwise than the caller says."""
-    return isinstance(error, errors.AzguardError) and error.reason in service_codes.OF_ENCRYPTION
-
-
-def is_perhaps_ours(error: BaseException, target: Target) -> bool:
-    """Return whether a write may be refused for the very reason that an earlier copy of it was committed.
-
-    A proxy may send a request again when its connection to the service broke after the first time.
-    """
-    code = service_code(error)
-    if code in NOWHERE and len(target.address.parts) > 1:
-        return False
-    # Nothing of ours is in what is being deleted, nor a blob or a file of ours where a directory is. A file in
-    # DeletePending is another matter: our own delete may have left it so.
-    if code == service_codes.TYPE_MISMATCH or (code or "").endswith("BeingDeleted"):
-        return False
-    return code in (*_CONFLICTING_BLOCKS, service_codes.OVERWRITE_DENIED) or status(error) in (404, 409, 412)
 
 
 def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:
@@ -135,13 +77,13 @@ def _by_status(
 ) -> errors.AzguardError:
     if found == HTTPStatus.NOT_MODIFIED:
         return errors.NotModified(f"{target} is unchanged", **facts)
-    if found == HTTPStatus.BAD_REQUEST and code in _CONFLICTING_BLOCKS:
+    if found == HTTPStatus.BAD_REQUEST and code in service_codes.CONFLICTING_BLOCKS:
         return errors.Changed(f"{target} was written by another writer while this upload ran", **facts)
     if found == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return _not_asked(NotOfTheService(found, {}), target, facts)
     if found == HTTPStatus.NOT_FOUND:
         return _not_found(target, code, facts)
-    if code in NOT_IMPLEMENTED:
+    if code in service_codes.NOT_IMPLEMENTED:
         return errors.BadRequest(
             f"the emulator cannot do this to {target}; nothing was done", reason="not_in_emulator", **facts
         )
@@ -284,12 +226,7 @@ def _first_line(error: BaseException) -> str:
     """Return the service's sentence. Some answers have none: then their code, or their status."""
     lines = [line.strip() for line in str(error).splitlines()]
     sentence = next((line for line in lines if line and not line.startswith(_NO_SENTENCE)), None)
-    return sentence or service_code(error) or str(status(error) or type(error).__name__)
-
-
-def _is_of_condition(status: int | None, code: str | None) -> bool:
-    """Return whether an answer says that a condition of the request did not hold; one without a code says it, too."""
-    return status == HTTPStatus.PRECONDITION_FAILED and (not code or code in service_codes.CONDITIONS)
+    return sentence or service_codes.service_code(error) or str(service_codes.status(error) or type(error).__name__)
 
 
 def _explain(
@@ -302,7 +239,7 @@ def _explain(
     known = _find_known(code, target, facts)
     if known is not None:
         return known
-    if _is_of_condition(status, code) or code == _OVERWRITTEN:
+    if service_codes.is_of_condition(status, code) or code == _OVERWRITTEN:
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
     if code == service_codes.TYPE_MISMATCH:
         return _build_type_mismatch(target, facts)

@@ -15,7 +15,8 @@ from azguard.requests import commits, service_errors, trace
 from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import is_of_encryption, is_perhaps_ours, translate
+from azguard.requests.service_codes import is_of_encryption, is_perhaps_ours
+from azguard.requests.service_errors import translate
 from azguard.wire import client
 
 T = TypeVar("T")

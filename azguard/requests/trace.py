@@ -148,7 +148,7 @@ def _spell_error(error: BaseException | None) -> str | None:
     """Return the code or the status of a refusal; None where there is neither."""
     import re
 
-    from azguard.requests.service_errors import service_code, status
+    from azguard.requests.service_codes import service_code, status
 
     if error is None:
         return None

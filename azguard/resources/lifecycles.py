@@ -23,8 +23,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import EXISTS, WOULD_DELETE, WOULD_REFUSE, Written, without_time
-from azguard.requests.service_codes import TYPE_MISMATCH
-from azguard.requests.service_errors import NOWHERE, is_being_deleted, is_of_encryption
+from azguard.requests.service_codes import NOWHERE, TYPE_MISMATCH, is_being_deleted, is_of_encryption
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.wire.call import call

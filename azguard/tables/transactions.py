@@ -21,7 +21,8 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
-from azguard.requests.service_errors import service_code, status, translate
+from azguard.requests.service_codes import service_code, status
+from azguard.requests.service_errors import translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.lifecycles import look_before
 from azguard.tables import edm, entities, entity_json, writes

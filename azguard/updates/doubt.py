@@ -14,7 +14,8 @@ from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline
 from azguard.requests.lineage import bare, verdict_from_lineage
-from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
+from azguard.requests.service_codes import is_conflict, is_lease_problem
+from azguard.requests.service_errors import translate
 from azguard.updates.leases import UpdateLease
 from azguard.updates.resource import (
     RAW_OP,

@@ -12,7 +12,8 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
-from azguard.requests.service_errors import is_conflict, is_lease_problem, is_perhaps_ours, translate
+from azguard.requests.service_codes import is_conflict, is_lease_problem, is_perhaps_ours
+from azguard.requests.service_errors import translate
 from azguard.times import say_count
 from azguard.updates.doubt import PERHAPS_OURS, prove_by_lease, settle, supersede
 from azguard.updates.leases import GUARD_ANSWER_SECONDS, OthersLease, UpdateLease

@@ -14,7 +14,6 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.guards.resolve import Conditions
 from azguard.queues import messages
-from azguard.requests import service_errors
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles, properties
@@ -307,7 +306,7 @@ def _try(step: Callable[[], object], *, with_code: bool = True) -> object:
         # A stale receipt is 404 in Azure, and 400 in Azurite: azguard's word for both is the same.
         return (error.http_status, error.service_code) if with_code else error.reason
     except (HttpResponseError, ServiceRefusal) as error:
-        return error.status_code, service_errors.service_code(error)
+        return error.status_code, service_codes.service_code(error)
 
 
 def _without_time(entity: Mapping[str, object]) -> dict[str, object]:

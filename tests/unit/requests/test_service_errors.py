@@ -7,7 +7,8 @@ import pytest
 from azguard.accounts.account import Account, Auth, Target, emulator
 from azguard.address import parse
 from azguard.requests import service_codes
-from azguard.requests.service_errors import is_conflict, translate
+from azguard.requests.service_codes import is_conflict
+from azguard.requests.service_errors import translate
 from azguard.wire.call import call
 from azguard.wire.client import Limits
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
