@@ -16,16 +16,15 @@ from azguard.requests import trace
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from azguard.worker.order import Inbox, Taken, Workplace, build_order, find_facts
+from azguard.worker.reports import HandledMessage, Outcome
 from azguard.worker.settings import (
     FINAL,
     Claimed,
     Claims,
     DoneBefore,
-    HandledMessage,
     HeldByAnother,
     MessageFacts,
     MessageVerdict,
-    Outcome,
     WorkSettings,
     judge,
     judge_failure,

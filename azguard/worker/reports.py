@@ -1,4 +1,4 @@
-"""What a worker tells: the counts of outcomes, its summary, and two files.
+"""What a worker tells: the outcome of each message, their counts, its summary, and two files.
 
 **Events.** A JSON line for each thing that happened to a message. Workers may share one file: each line is appended
 whole, by one write. A file that was moved is begun anew. A line that cannot be written is told once and counted; the
@@ -13,7 +13,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -24,14 +26,56 @@ from azguard.documents.open_metrics import Metric, Sample
 from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
 from azguard.times import iso
-from azguard.worker.settings import Outcome
 
 # So many of them are kept apart; with more, the worker has not handled all.
 _MOST_APART = 10_000
-# How a message ends that is not handled: it comes again.
-_NOT_HANDLED = (Outcome.FAILED, Outcome.LOST, Outcome.UNSETTLED)
 _COLUMNS = ("received", "done", "retried", "failed", "poisoned", "lost")
 _PREFIX = "azguard_queue"
+
+
+class Outcome(Enum):
+    """How the handling of a message ended."""
+
+    #: The command succeeded, and the message is deleted.
+    DONE = "done"
+    #: The command asked to be run again later.
+    RETRIED = "retried"
+    #: The command failed; the message is tried again.
+    FAILED = "failed"
+    #: It was moved to the poison queue.
+    POISONED = "poisoned"
+    #: Its receipt, or its claim, was lost: it is received again.
+    LOST = "lost"
+    #: Another worker has claimed its key.
+    HELD = "held"
+    #: Its key was done before: it is deleted, and nothing was run.
+    DUPLICATE = "duplicate"
+    #: Its key was done before with another body: it is deleted, and nothing was run.
+    DUPLICATE_DIFFERS = "duplicate_differs"
+    #: It was given back, because the worker was told to stop.
+    RELEASED = "released"
+    #: Its outcome is not known, or could not be told to the service: it may be received again.
+    UNSETTLED = "unsettled"
+
+
+# How a message ends that is not handled: it comes again.
+_NOT_HANDLED = (Outcome.FAILED, Outcome.LOST, Outcome.UNSETTLED)
+
+
+@frozen
+class HandledMessage:
+    """The outcome that a message had."""
+
+    outcome: Outcome
+    reason: str
+    #: The exit status of the command, if it has run and ended by itself.
+    status: int | None = None
+    #: Whether the worker stops.
+    stops: bool = False
+    #: What else is to be recorded.
+    facts: dict[str, object] = field(default_factory=dict)
+    #: Why the worker cannot go on: the command could not be started, or the service refuses; None if it can.
+    error: AzguardError | None = None
 
 
 @frozen

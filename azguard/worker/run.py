@@ -24,8 +24,17 @@ from azguard.times import iso, say_count
 from azguard.worker.handling import MessageHandling
 from azguard.worker.order import Bell, Crew, Inbox, QueueInbox, Taken, Workplace
 from azguard.worker.poisoned import PoisonReasons
-from azguard.worker.reports import Counts, Events, WorkCounts, WorkEnd, build_metrics, summarize
-from azguard.worker.settings import HandledMessage, Outcome, WorkSettings
+from azguard.worker.reports import (
+    Counts,
+    Events,
+    HandledMessage,
+    Outcome,
+    WorkCounts,
+    WorkEnd,
+    build_metrics,
+    summarize,
+)
+from azguard.worker.settings import WorkSettings
 
 _FIRST_PAUSE_SECONDS = 0.1
 # As everything in azguard waits.

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
 from azguard.accounts.account import Target
-from azguard.errors import AzguardError, ConfigError, Forbidden, NotFound, Unauthenticated
+from azguard.errors import ConfigError, Forbidden, NotFound, Unauthenticated
 from azguard.frozen import frozen
 from azguard.queues.message_format import TEXT
 from azguard.requests.deadline import Deadline
+from azguard.worker.reports import Outcome
 
 #: What the service refuses for good: no further try mends it.
 FINAL = (Unauthenticated, Forbidden, NotFound, ConfigError)
@@ -176,31 +176,6 @@ class WorkSettings:
         return min(longest, self.retry_visibility << min(20, max(0, dequeue_count - 1)))
 
 
-class Outcome(Enum):
-    """How the handling of a message ended."""
-
-    #: The command succeeded, and the message is deleted.
-    DONE = "done"
-    #: The command asked to be run again later.
-    RETRIED = "retried"
-    #: The command failed; the message is tried again.
-    FAILED = "failed"
-    #: It was moved to the poison queue.
-    POISONED = "poisoned"
-    #: Its receipt, or its claim, was lost: it is received again.
-    LOST = "lost"
-    #: Another worker has claimed its key.
-    HELD = "held"
-    #: Its key was done before: it is deleted, and nothing was run.
-    DUPLICATE = "duplicate"
-    #: Its key was done before with another body: it is deleted, and nothing was run.
-    DUPLICATE_DIFFERS = "duplicate_differs"
-    #: It was given back, because the worker was told to stop.
-    RELEASED = "released"
-    #: Its outcome is not known, or could not be told to the service: it may be received again.
-    UNSETTLED = "unsettled"
-
-
 @frozen
 class MessageVerdict:
     """The outcome that a message is to have, and why."""
@@ -209,22 +184,6 @@ class MessageVerdict:
     reason: str
     #: Whether the worker stops.
     stops: bool = False
-
-
-@frozen
-class HandledMessage:
-    """The outcome that a message had."""
-
-    outcome: Outcome
-    reason: str
-    #: The exit status of the command, if it has run and ended by itself.
-    status: int | None = None
-    #: Whether the worker stops.
-    stops: bool = False
-    #: What else is to be recorded.
-    facts: dict[str, object] = field(default_factory=dict)
-    #: Why the worker cannot go on: the command could not be started, or the service refuses; None if it can.
-    error: AzguardError | None = None
 
 
 def judge(status: int, dequeue_count: int, settings: WorkSettings) -> MessageVerdict:

@@ -27,14 +27,13 @@ from azguard.cli.rules.engine import checked, needs
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.queues import message_format
-from azguard.worker.reports import WorkCounts
+from azguard.worker.reports import Outcome, WorkCounts
 from azguard.worker.settings import (
     MAX_DEQUEUE,
     MAX_POISON,
     POISON_STATUS,
     RETRY_SECONDS,
     VISIBILITY_SECONDS,
-    Outcome,
     WorkSettings,
 )
 

@@ -14,6 +14,7 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.guards.resolve import Conditions
 from azguard.queues import messages
+from azguard.requests import service_codes
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles, properties
