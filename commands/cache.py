@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from azguard import folders
-from azguard.cache import etag_cache
+from azguard.cache import etag_cache, reads
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from azguard.cache import kept_files
     from azguard.cache.kept_files import KeptItem
 
-_OLD_SECONDS = 30 * 86_400.0
 _DryRun = Annotated[bool, flag("--dry-run", "Show what would be forgotten and deleted; change nothing.")]
 
 app = Group("The ETags this machine remembers, and for whom.")
@@ -138,7 +137,7 @@ def prune(
     older_than: Annotated[
         float,
         option("--older-than", "DURATION", "Forget what was read longer ago than this.", DURATION),
-    ] = _OLD_SECONDS,
+    ] = reads.OLD_SECONDS,
     dry_run: _DryRun = False,
 ) -> None:
     """Forget what was read long ago, and delete the files that azguard has kept for long; of every scope.
