@@ -264,10 +264,8 @@ def test_what_a_sas_does_not_allow_is_named(both: Account) -> None:
 
 @cases(
     ("change", "status"),
-    [
-        (("AccountKey=.*?;", f"AccountKey={'A' * 86}==;"), 43),
-        ((r"BlobEndpoint=http://127.0.0.1:\d+", "BlobEndpoint=http://127.0.0.1:1"), 53),
-    ],
+    (("AccountKey=.*?;", f"AccountKey={'A' * 86}==;"), 43),
+    ((r"BlobEndpoint=http://127.0.0.1:\d+", "BlobEndpoint=http://127.0.0.1:1"), 53),
 )
 def test_where_no_service_can_be_tried_the_exit_status_says_why(
     cli: CliWorld, change: tuple[str, str], status: int

@@ -250,7 +250,7 @@ def test_rules_count_the_requests_they_name() -> None:
     assert [decide(each) for each in asked] == [Fault.NONE, Fault.SLOW, Fault.DROP, Fault.RESET, Fault.NONE]
 
 
-@cases("text", ["", "PUT blob drop", "PUT blob x drop", "PUT blob 1 explode", "PUT blob 1 stored-after"])
+@cases("text", "", "PUT blob drop", "PUT blob x drop", "PUT blob 1 explode", "PUT blob 1 stored-after")
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not|invalid literal"):
         Rule.parse(text)

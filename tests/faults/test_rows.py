@@ -85,13 +85,13 @@ def spoilt(name: str) -> str:
     return operation(Request(form.methods[0], form.path, {**form.headers}))
 
 
-@cases(("who", "name", "line"), _WRITING)
+@cases(("who", "name", "line"), *_WRITING)
 def test_an_operation_of_a_command_that_writes_has_its_rows(who: str, name: str, line: str) -> None:
     rows = [row for row in ROWS if find_command(row.command) == find_command(line)]
     assert spoilt(name) in {each for row in rows for each in (row.spoilt, row.commit)}
 
 
-@cases(("words", "command"), COMMANDS)
+@cases(("words", "command"), *COMMANDS)
 def test_a_command_that_may_write_has_a_row(words: str, command: Any) -> None:
     spec = command.spec
     reads = not spec.is_remote or (spec.operation is not None and not spec.operation.writes)

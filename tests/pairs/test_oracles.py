@@ -81,20 +81,20 @@ _BROKEN = (
 
 @cases(
     "played",
-    (
+
         _GOOD, _REFUSED, _CHANGED, _ONCE,
         replace(_GOOD, other=_type("n: 1\n", shown_as="yaml")),
         replace(_GOOD, other=_type("1\n", shown_as="tsv")),
         replace(_GOOD, other=_type("", shown_as="none")),
         replace(_GOOD, changed=("blob:pairs/a.json",)),
-        _both(_GOOD, _type('{"n": 1, "id": "0x8DC0000000000A1"}'), other=_type('{"n": 1, "id": "0x8DF0000000000B2"}')),
-    ),
+        _both(_GOOD, _type('{"n": 1, "id": "0x8DC0000000000A1"}'), other=_type('{"n": 1, "id": "0x8DF0000000000B2"}'))
+    ,
 )  # fmt: skip
 def test_a_run_that_keeps_all_is_not_told(played: Played) -> None:
     assert list(judge(played)) == []
 
 
-@cases(("oracle", "played"), _BROKEN)
+@cases(("oracle", "played"), *_BROKEN)
 def test_a_run_that_breaks_an_oracle_is_told_by_that_one(oracle: str, played: Played) -> None:
     assert {told.partition(":")[0] for told in judge(played)} == {oracle}
 

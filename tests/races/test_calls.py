@@ -27,19 +27,17 @@ ADDED, AGAIN = told("a", 0, 1), told("b", 2, 2)
 
 @cases(
     ("updates", "reads", "final", "orders"),
-    [
-        ([ADDED, AGAIN], [read(4, 2)], Final("E", count=2), True),
-        ([ADDED, AGAIN], [read(4, 1)], Final("E", count=2), False),
-        ([ADDED, AGAIN], [], Final("E", count=1), False),
-        ([ADDED, told("b", 2, 1)], [], Final("E", count=2), False),
-        ([KILLED, APPLIED], [read(1, 1)], Final("E", count=1), True),
-        ([KILLED, APPLIED], [read(4, 0)], Final("E", count=1), False),
-        ([ADDED, told("b", 2, end=End.UNKNOWN)], [read(4, 1), read(6, 2)], Final("E", count=2), True),
-        ([ADDED, told("b", 2, end=End.REFUSED)], [], Final("E", count=2), False),
-        ([told("a", 0, ["a"], how=How.APPEND)], [read(2, ["a"])], Final("E", lines=("a",)), True),
-        ([told("a", 0, ["a"], how=How.APPEND)], [read(2, [])], Final("E", lines=("a",)), False),
-        ([told("a", 0, 1, how=How.METADATA)], [read(2, 0, How.READ_METADATA)], Final("E", hits=1), False),
-    ],
+    ([ADDED, AGAIN], [read(4, 2)], Final("E", count=2), True),
+    ([ADDED, AGAIN], [read(4, 1)], Final("E", count=2), False),
+    ([ADDED, AGAIN], [], Final("E", count=1), False),
+    ([ADDED, told("b", 2, 1)], [], Final("E", count=2), False),
+    ([KILLED, APPLIED], [read(1, 1)], Final("E", count=1), True),
+    ([KILLED, APPLIED], [read(4, 0)], Final("E", count=1), False),
+    ([ADDED, told("b", 2, end=End.UNKNOWN)], [read(4, 1), read(6, 2)], Final("E", count=2), True),
+    ([ADDED, told("b", 2, end=End.REFUSED)], [], Final("E", count=2), False),
+    ([told("a", 0, ["a"], how=How.APPEND)], [read(2, ["a"])], Final("E", lines=("a",)), True),
+    ([told("a", 0, ["a"], how=How.APPEND)], [read(2, [])], Final("E", lines=("a",)), False),
+    ([told("a", 0, 1, how=How.METADATA)], [read(2, 0, How.READ_METADATA)], Final("E", hits=1), False),
 )
 def test_a_history_has_an_order_or_is_found(updates: list[Told], reads: list[Told], final: Final, orders: bool) -> None:
     blob = updates[0].blob
@@ -49,13 +47,11 @@ def test_a_history_has_an_order_or_is_found(updates: list[Told], reads: list[Tol
 
 @cases(
     ("sent", "kind", "lineage", "orders"),
-    [
-        (1.5, Kind.METADATA, "", True),
-        (1.5, Kind.CONTENT, "", True),
-        (4.0, Kind.METADATA, "", False),
-        (1.5, Kind.PROPERTIES, "", False),
-        (1.5, Kind.CONTENT, "aaaaaaaaaaaaaaaa.E0", False),
-    ],
+    (1.5, Kind.METADATA, "", True),
+    (1.5, Kind.CONTENT, "", True),
+    (4.0, Kind.METADATA, "", False),
+    (1.5, Kind.PROPERTIES, "", False),
+    (1.5, Kind.CONTENT, "aaaaaaaaaaaaaaaa.E0", False),
 )
 def test_a_wipe_of_the_metadata_begins_them_anew(sent: float, kind: Kind, lineage: str, orders: bool) -> None:
     stamped = Lineage.parse(lineage)

@@ -133,7 +133,7 @@ def test_on_one_host_no_key_is_forgotten() -> None:
     assert rules(replace(_again(write("E3", "E2", A, "worker1.2")), one_host=True)) == ["applied twice"]
 
 
-@cases(("at", "found"), [(4.0, []), (1e9, ["applied twice"])])
+@cases(("at", "found"), (4.0, []), (1e9, ["applied twice"]))
 def test_a_run_that_was_killed_after_it_had_found_its_write_has_kept_nothing(at: float, found: list[str]) -> None:
     again = _again(replace(write("E3", "E2", A, "worker1.2"), sent=100.0, answered=101.0))
     assert rules(replace(again, one_host=True, settled=[(A, at)])) == found
@@ -153,7 +153,7 @@ def test_an_etag_that_is_another_writes_is_found() -> None:
     assert rules(replace(GOOD, told=[told(A, etag="E2"), GOOD.told[1]])) == ["false ETag"]
 
 
-@cases("code", [42, 44, 49, 53, 65, 75])
+@cases("code", 42, 44, 49, 53, 65, 75)
 def test_said_to_be_not_applied_and_applied_is_found_however_late_it_landed(code: int) -> None:
     zombie = replace(GOOD.writes[1], sent=100.0, answered=101.0, fault="zombie")
     late = [START, write("E2", "E0", B, "worker2.1"), replace(zombie, replaced="E2")]

@@ -241,18 +241,16 @@ def test_the_command_of_a_worker_that_is_stopped_ends_before_another_takes_its_c
 
 @cases(
     ("noted", "violations"),
-    [
-        (["begin k a", "end k a"], 0),
-        (["begin k a", "fail k a", "begin k b", "end k b"], 0),
-        (["begin k a", "begin k b"], 1),
-        (["begin k a", "begin k a"], 1),
-        (["begin k a", "end k a", "begin k b"], 1),
-        (["begin k a", "end k a", "begin k a"], 1),
-        (["begin k a", "gone - a", "begin k b", "end k b"], 0),
-        (["begin k a", "end k a", "gone - a", "begin k b"], 0),
-        (["begin k a", "gone - b", "begin k c"], 1),
-        (["begin k a", "begin l b", "end l b", "end k a"], 0),
-    ],
+    (["begin k a", "end k a"], 0),
+    (["begin k a", "fail k a", "begin k b", "end k b"], 0),
+    (["begin k a", "begin k b"], 1),
+    (["begin k a", "begin k a"], 1),
+    (["begin k a", "end k a", "begin k b"], 1),
+    (["begin k a", "end k a", "begin k a"], 1),
+    (["begin k a", "gone - a", "begin k b", "end k b"], 0),
+    (["begin k a", "end k a", "gone - a", "begin k b"], 0),
+    (["begin k a", "gone - b", "begin k c"], 1),
+    (["begin k a", "begin l b", "end l b", "end k a"], 0),
 )
 def test_a_history_is_judged(noted: list[str], violations: int) -> None:
     assert len(find_violations(Line(*each.split()) for each in noted)) == violations

@@ -1,12 +1,13 @@
 """A table of cases as one test: to collect an item and set it up takes longer than most cases of pure values.
 
-``cases`` is written like ``pytest.mark.parametrize``. Each case that fails is reported by itself, with its name,
-and all are tried. Fixtures are shared by all cases: a test that changes them is parametrized instead.
+``cases`` takes the names that ``pytest.mark.parametrize`` takes, and then each row. Each case that fails is reported by
+itself, with its name, and all are tried. Fixtures are shared by all cases: a test that changes them is parametrized
+instead.
 """
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -17,7 +18,7 @@ _LONGEST_NAME = 80
 
 
 def cases(
-    names: str | tuple[str, ...], table: Iterable[Any], ids: Callable[[Any], object] | None = None
+    names: str | tuple[str, ...], *table: Any, ids: Callable[[Any], object] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Call the test with each row of the table; ``ids`` names the value of a case."""
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)

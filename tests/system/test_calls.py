@@ -156,15 +156,13 @@ def test_a_connection_that_is_not_made_in_time_is_not_sent() -> None:
 
 @cases(
     "answer",
-    [
-        resets,
-        resets_after_the_request,
-        closes_after_the_request,
-        says("HTTP/1.1 2"),
-        says('HTTP/1.1 201 Created\nETag: "0x8D'),
-        says("nonsense\n\n"),
-        says("HTTP/1.1 412 Precondition Failed\nContent-Length: 100\n\n<?xml"),
-    ],
+    resets,
+    resets_after_the_request,
+    closes_after_the_request,
+    says("HTTP/1.1 2"),
+    says('HTTP/1.1 201 Created\nETag: "0x8D'),
+    says("nonsense\n\n"),
+    says("HTTP/1.1 412 Precondition Failed\nContent-Length: 100\n\n<?xml"),
 )
 def test_a_connection_that_breaks_leaves_the_write_in_doubt(answer: Answer) -> None:
     with serving(answer) as port:
@@ -181,13 +179,13 @@ def test_a_write_for_which_tls_never_came_to_be_was_not_sent() -> None:
         assert fate_at(target(port, "https")) is CallOutcome.NOT_SENT
 
 
-@cases("status", [408, 429, 500, 502, 503, 504, 507])
+@cases("status", 408, 429, 500, 502, 503, 504, 507)
 def test_a_status_that_says_later_leaves_the_write_in_doubt(status: int) -> None:
     with serving(status_of(status)) as port:
         assert fate_at(target(port)) is CallOutcome.IN_DOUBT
 
 
-@cases("leaked", [AttributeError("headers"), ValueError("x"), OSError("x"), RuntimeError("x")])
+@cases("leaked", AttributeError("headers"), ValueError("x"), OSError("x"), RuntimeError("x"))
 def test_what_the_sdk_leaks_leaves_the_write_in_doubt(leaked: Exception) -> None:
     def call() -> None:
         raise leaked
@@ -198,14 +196,14 @@ def test_what_the_sdk_leaks_leaves_the_write_in_doubt(leaked: Exception) -> None
 # Refused and committed
 
 
-@cases("status", [200, 201, 302, *sorted(SAY_NO - {407})])
+@cases("status", 200, 201, 302, *sorted(SAY_NO - {407}))
 def test_what_is_not_said_by_the_service_is_neither_a_success_nor_a_refusal(status: int) -> None:
     page = f"HTTP/1.1 {status} Word\nServer: nginx\nLocation: http://{HOST}/login\nContent-Length: 0\n\n"
     with serving(says(page)) as port:
         assert fate_at(target(port)) is CallOutcome.IN_DOUBT
 
 
-@cases("status", sorted(SAY_NO))
+@cases("status", *sorted(SAY_NO))
 def test_a_status_that_says_no_is_a_refusal(status: int) -> None:
     with serving(status_of(status)) as port:
         assert fate_at(target(port)) is CallOutcome.REFUSED
@@ -220,7 +218,7 @@ def test_an_answer_is_a_commit() -> None:
     assert (sent.outcome, sent.answer["etag"] if sent.answer else None) == (CallOutcome.COMMITTED, '"1"')
 
 
-@cases("status", [200, 503])
+@cases("status", 200, 503)
 def test_a_request_is_sent_once(status: int) -> None:
     count = []
 

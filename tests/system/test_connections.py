@@ -49,25 +49,23 @@ def exchange(
 
 @cases(
     ("answer", "headers", "content"),
-    [
-        (OK + LENGTH + BODY, {"ETag": '"0x1"', "Content-Length": "10"}, BODY),
-        ((OK + LENGTH).replace(b"\r\n", b"\n") + BODY, {"ETag": '"0x1"', "Content-Length": "10"}, BODY),
-        (
-            OK + CHUNKS + b"4;a=b\r\n0123\r\n6\r\n456789\r\n0\r\nx-behind: it\r\n\r\n",
-            {"ETag": '"0x1"', "Transfer-Encoding": "chunked"},
-            BODY,
-        ),
-        (
-            b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 0\r\n\r\n",
-            {"ETag": '"0x1"', "Content-Length": "0"},
-            b"",
-        ),
-        (
-            OK + b"x-ms-meta-A: 1\r\n  2\r\nVary: a\r\nvary: b\r\n" + LENGTH + BODY,
-            {"ETag": '"0x1"', "x-ms-meta-A": "1 2", "vary": "a, b", "Content-Length": "10"},
-            BODY,
-        ),
-    ],
+    (OK + LENGTH + BODY, {"ETag": '"0x1"', "Content-Length": "10"}, BODY),
+    ((OK + LENGTH).replace(b"\r\n", b"\n") + BODY, {"ETag": '"0x1"', "Content-Length": "10"}, BODY),
+    (
+        OK + CHUNKS + b"4;a=b\r\n0123\r\n6\r\n456789\r\n0\r\nx-behind: it\r\n\r\n",
+        {"ETag": '"0x1"', "Transfer-Encoding": "chunked"},
+        BODY,
+    ),
+    (
+        b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 0\r\n\r\n",
+        {"ETag": '"0x1"', "Content-Length": "0"},
+        b"",
+    ),
+    (
+        OK + b"x-ms-meta-A: 1\r\n  2\r\nVary: a\r\nvary: b\r\n" + LENGTH + BODY,
+        {"ETag": '"0x1"', "x-ms-meta-A": "1 2", "vary": "a, b", "Content-Length": "10"},
+        BODY,
+    ),
 )
 def test_a_whole_answer_is_read_and_the_connection_is_used_again(
     answer: bytes, headers: Mapping[str, str], content: bytes
@@ -75,7 +73,7 @@ def test_a_whole_answer_is_read_and_the_connection_is_used_again(
     assert exchange(answer) == (206, "Partial Content", headers, content, True)
 
 
-@cases(("method", "status"), [("HEAD", 200), ("PUT", 204), ("GET", 304)])
+@cases(("method", "status"), ("HEAD", 200), ("PUT", 204), ("GET", 304))
 def test_an_answer_without_a_body_ends_with_its_head(method: str, status: int) -> None:
     found = exchange(f"HTTP/1.1 {status} Fine\r\n".encode() + LENGTH, method)
     assert (found[0], found[3], found[4]) == (status, b"", True)
@@ -83,11 +81,9 @@ def test_an_answer_without_a_body_ends_with_its_head(method: str, status: int) -
 
 @cases(
     "answer",
-    [
-        OK + b"Connection: Close\r\n" + LENGTH + BODY,
-        OK.replace(b"1.1", b"1.0") + LENGTH + BODY,
-        OK + LENGTH + BODY + b"HTTP/1.1",
-    ],
+    OK + b"Connection: Close\r\n" + LENGTH + BODY,
+    OK.replace(b"1.1", b"1.0") + LENGTH + BODY,
+    OK + LENGTH + BODY + b"HTTP/1.1",
 )
 def test_a_connection_is_not_used_again_if_its_other_side_does_not_say_so(answer: bytes) -> None:
     assert exchange(answer)[3:] == (BODY, False)
@@ -95,24 +91,22 @@ def test_a_connection_is_not_used_again_if_its_other_side_does_not_say_so(answer
 
 @cases(
     "answer",
-    [
-        OK + LENGTH + BODY[:-1],
-        OK + LENGTH[:-2],
-        OK + LENGTH[:-1],
-        OK[:-4],
-        OK + b"\r\n" + BODY,  # no length at all
-        OK + b"Content-Length: -1\r\n\r\n",
-        OK + b"Content-Length: 10, 10\r\n\r\n" + BODY,
-        OK + b"Transfer-Encoding: gzip\r\n\r\n" + BODY,
-        OK + CHUNKS + b"a\r\n" + BODY + b"\r\n",
-        OK + CHUNKS + b"a\r\n" + BODY + b"0\r\n\r\n",
-        OK + CHUNKS + b"a\r\n" + BODY + b"\r\n0\r\n",
-        OK + CHUNKS + b"-a\r\n" + BODY,
-        OK + b"no header\r\n" + LENGTH + BODY,
-        b"HTTP/1.1 ok\r\n" + LENGTH + BODY,
-        b"220 mail ready\r\n\r\n",
-        OK + b"x-ms-meta-a: b\r\n" * 5_000,
-    ],
+    OK + LENGTH + BODY[:-1],
+    OK + LENGTH[:-2],
+    OK + LENGTH[:-1],
+    OK[:-4],
+    OK + b"\r\n" + BODY,  # no length at all
+    OK + b"Content-Length: -1\r\n\r\n",
+    OK + b"Content-Length: 10, 10\r\n\r\n" + BODY,
+    OK + b"Transfer-Encoding: gzip\r\n\r\n" + BODY,
+    OK + CHUNKS + b"a\r\n" + BODY + b"\r\n",
+    OK + CHUNKS + b"a\r\n" + BODY + b"0\r\n\r\n",
+    OK + CHUNKS + b"a\r\n" + BODY + b"\r\n0\r\n",
+    OK + CHUNKS + b"-a\r\n" + BODY,
+    OK + b"no header\r\n" + LENGTH + BODY,
+    b"HTTP/1.1 ok\r\n" + LENGTH + BODY,
+    b"220 mail ready\r\n\r\n",
+    OK + b"x-ms-meta-a: b\r\n" * 5_000,
 )
 def test_a_cut_or_malformed_answer_is_none(answer: bytes) -> None:
     with connect(answer, ends=True) as (connection, _):
@@ -143,7 +137,7 @@ def test_a_large_body_arrives_whole() -> None:
     assert sent == b"PUT /site/a?comp=x HTTP/1.1\r\nHost: host:1\r\nx-ms-a: \xfc\r\n\r\n" + body
 
 
-@cases("value", ["1\r\nx-ms-meta-b: 2", "1\n", "\r", "\N{EURO SIGN}"])
+@cases("value", "1\r\nx-ms-meta-b: 2", "1\n", "\r", "\N{EURO SIGN}")
 def test_a_header_that_would_be_two_or_cannot_be_sent_is_refused(value: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # the two have nothing else in common
         write_head("GET", "http://host/", {"x-ms-meta-a": value}, WAY)
@@ -193,7 +187,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
     return found
 
 
-@cases("is_refused", [False, True])
+@cases("is_refused", False, True)
 def test_the_second_request_goes_over_the_connection_of_the_first_and_ends_as_it_did(
     is_refused: bool, opened: list[Way]
 ) -> None:
@@ -203,7 +197,7 @@ def test_the_second_request_goes_over_the_connection_of_the_first_and_ends_as_it
         assert (get(target) == get(target), len(opened)) == (True, 1)
 
 
-@cases("is_open", [False, True])
+@cases("is_open", False, True)
 def test_a_connection_that_gave_the_answer_to_another_request_is_closed(is_open: bool, opened: list[Way]) -> None:
     opened.clear()
     with serving(BODY) as service:

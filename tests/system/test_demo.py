@@ -179,7 +179,7 @@ def test_safe_update_knows_even_if_every_answer_to_a_put_is_lost(
     assert count(Strategy.SAFE, _every_put) == (IncrementOutcome.DONE, 1)
 
 
-@cases(("found", "verdict"), [(9, CountVerdict.TOO_FEW), (10, CountVerdict.EXACT), (11, CountVerdict.TOO_MANY)])
+@cases(("found", "verdict"), (9, CountVerdict.TOO_FEW), (10, CountVerdict.EXACT), (11, CountVerdict.TOO_MANY))
 def test_a_count_is_judged_by_what_was_expected(found: int, verdict: CountVerdict) -> None:
     assert race.judge_count(10, found) is verdict
 

@@ -92,12 +92,12 @@ def test_the_manual_pages_are_laid_out_without_a_warning() -> None:
     assert done.stderr == ""
 
 
-@cases("name", PICTURES)
+@cases("name", *PICTURES)
 def test_a_picture_is_as_its_script_draws_it(name: str) -> None:
     assert (FOLDER / f"{name}.svg").read_text(encoding="utf-8") == PICTURES[name](), "run: python -m docs.pictures"
 
 
-@cases("page", every_page(), ids=lambda page: page.name)
+@cases("page", *every_page(), ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Page) -> None:
     targets = re.findall(r"\]\(([^)\s]+)\)", page.text)
     inside = [target for target in targets if not target.startswith("https://")]
@@ -115,7 +115,7 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-@cases("page", every_page(), ids=lambda page: page.name)
+@cases("page", *every_page(), ids=lambda page: page.name)
 def test_a_page_has_no_hard_words(page: Page) -> None:
     written = re.sub(r"<!-- generated: .*?<!-- end -->", "", page.text, flags=re.DOTALL)
     assert [word for word in _HARD if re.search(rf"\b{word}\b", written, re.IGNORECASE)] == []

@@ -113,7 +113,7 @@ def test_each_byte_is_asked_for_once() -> None:
     assert sorted(int(each[len("bytes=") :].partition("-")[0]) for each in service.ranges) == begins
 
 
-@cases("size", [1, RANGE_BYTES, SINGLE_BYTES])
+@cases("size", 1, RANGE_BYTES, SINGLE_BYTES)
 def test_a_small_blob_costs_one_request(size: int) -> None:
     with serving(content()[:size]) as service:
         assert (read(service) == content()[:size], len(service.asked)) == (True, 1)
@@ -233,7 +233,7 @@ def test_an_update_of_a_file_takes_no_shorter_answer_for_its_content() -> None:
     assert refused.value.reason == "wrong_range"
 
 
-@cases("size", [RANGE_BYTES, LENGTH])
+@cases("size", RANGE_BYTES, LENGTH)
 def test_answers_in_chunks_are_as_good(size: int) -> None:
     with serving(content()[:size], lambda _, answer: replace(answer, chunked=True)) as service:
         assert read(service) == content()[:size]

@@ -200,11 +200,9 @@ def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
 
 @cases(
     ("shell", "line"),
-    [
-        ("sh", "export AZURE_STORAGE_CONNECTION_STRING='A=b;C=d'"),
-        ("fish", "set -gx AZURE_STORAGE_CONNECTION_STRING 'A=b;C=d'"),
-        ("powershell", "$env:AZURE_STORAGE_CONNECTION_STRING = 'A=b;C=d'"),
-    ],
+    ("sh", "export AZURE_STORAGE_CONNECTION_STRING='A=b;C=d'"),
+    ("fish", "set -gx AZURE_STORAGE_CONNECTION_STRING 'A=b;C=d'"),
+    ("powershell", "$env:AZURE_STORAGE_CONNECTION_STRING = 'A=b;C=d'"),
 )
 def test_the_line_is_in_the_shells_own_syntax(shell: str, line: str) -> None:
     assert background.write_exports(Reach("A=b;C=d").variables, shell) == line
@@ -225,19 +223,17 @@ def test_the_line_that_takes_it_away_is_in_the_shells_own_syntax() -> None:
 
 @cases(
     ("environ", "parent", "shell"),
-    [
-        ({}, "", "sh"),
-        ({"SHELL": "/bin/zsh"}, "", "sh"),
-        ({"SHELL": "/usr/local/bin/fish"}, "", "fish"),
-        ({"SHELL": "/usr/bin/pwsh"}, "", "powershell"),
-        ({"SHELL": "/bin/tcsh"}, "", "sh"),
-        ({"PSModulePath": "/opt/modules"}, "", "powershell"),
-        ({"SHELL": "/usr/bin/fish"}, "bash", "sh"),
-        ({"SHELL": "/bin/bash"}, "fish", "fish"),
-        ({"SHELL": "/bin/bash", "PSModulePath": "/opt/modules"}, "bash", "sh"),
-        ({"SHELL": "/bin/bash", "PSModulePath": "/opt/modules"}, "pwsh", "powershell"),
-        ({"SHELL": "/usr/bin/fish"}, "python3", "fish"),
-    ],
+    ({}, "", "sh"),
+    ({"SHELL": "/bin/zsh"}, "", "sh"),
+    ({"SHELL": "/usr/local/bin/fish"}, "", "fish"),
+    ({"SHELL": "/usr/bin/pwsh"}, "", "powershell"),
+    ({"SHELL": "/bin/tcsh"}, "", "sh"),
+    ({"PSModulePath": "/opt/modules"}, "", "powershell"),
+    ({"SHELL": "/usr/bin/fish"}, "bash", "sh"),
+    ({"SHELL": "/bin/bash"}, "fish", "fish"),
+    ({"SHELL": "/bin/bash", "PSModulePath": "/opt/modules"}, "bash", "sh"),
+    ({"SHELL": "/bin/bash", "PSModulePath": "/opt/modules"}, "pwsh", "powershell"),
+    ({"SHELL": "/usr/bin/fish"}, "python3", "fish"),
 )
 def test_the_shell_that_asks_is_guessed(environ: dict[str, str], parent: str, shell: str) -> None:
     assert background.guess_syntax(environ, parent) == shell

@@ -42,15 +42,13 @@ def shell(script: str, **settings: float) -> tuple[bytes, bytes]:
 
 @cases(
     ("command", "answer"),
-    [
-        (("sed", "-i", "s/1/2/", "{}"), True),
-        (("tool", "--file={}"), True),
-        (("jq", ".a = {}"), False),
-        (("jq", ".a={}"), False),
-        (("jq", "{a}"), False),
-        (("tool", "-f{}"), False),
-        (("{}",), False),
-    ],
+    (("sed", "-i", "s/1/2/", "{}"), True),
+    (("tool", "--file={}"), True),
+    (("jq", ".a = {}"), False),
+    (("jq", ".a={}"), False),
+    (("jq", "{a}"), False),
+    (("tool", "-f{}"), False),
+    (("{}",), False),
 )
 def test_the_file_is_an_argument_of_its_own_or_the_value_of_an_option(command: tuple[str, ...], answer: bool) -> None:
     assert file_command.names_file(command) == answer

@@ -11,14 +11,14 @@ from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
-@cases("words", [(), ("--",), ("--", "--"), ("help",), ("help", "--"), ("--help",), ("-h",)])
+@cases("words", (), ("--",), ("--", "--"), ("help",), ("help", "--"), ("--help",), ("-h",))
 def test_azguard_alone_prints_its_help(offline: CliWorld, words: tuple[str, ...]) -> None:
     ran = offline.call(*words)
     assert (ran.code, ran.out, ran.err) == (0, offline.call("--help").out, "")
 
 
-@cases("path", [("blob",), ("lock",), ("table", "acl")])
-@cases("end", [(), ("--",)])
+@cases("path", ("blob",), ("lock",), ("table", "acl"))
+@cases("end", (), ("--",))
 def test_a_group_alone_prints_its_help_and_ends_with_two(
     offline: CliWorld, path: tuple[str, ...], end: tuple[str, ...]
 ) -> None:
@@ -26,7 +26,7 @@ def test_a_group_alone_prints_its_help_and_ends_with_two(
     assert (ran.code, ran.out, ran.err) == (2, "", offline.call(*path, "--help").out)
 
 
-@cases(("words", "needs"), [(("-v",), "azguard"), (("-q", "blob"), "azguard blob"), (("blob", "-q"), "azguard blob")])
+@cases(("words", "needs"), (("-v",), "azguard"), (("-q", "blob"), "azguard blob"), (("blob", "-q"), "azguard blob"))
 def test_a_line_of_options_alone_is_told_what_is_missing(offline: CliWorld, words: tuple[str, ...], needs: str) -> None:
     ran = offline.call(*words)
     assert (ran.code, ran.err.splitlines()[-1]) == (2, f"error: {needs} needs a command")
@@ -34,11 +34,9 @@ def test_a_line_of_options_alone_is_told_what_is_missing(offline: CliWorld, word
 
 @cases(
     ("query", "said"),
-    [
-        ("nosuch", "--query matches nothing: the result has no nosuch\n"),
-        ("path", ""),
-        ("[?x=='1']", "--query matches nothing: the result has no x\n"),
-    ],
+    ("nosuch", "--query matches nothing: the result has no nosuch\n"),
+    ("path", ""),
+    ("[?x=='1']", "--query matches nothing: the result has no x\n"),
 )
 def test_a_query_for_what_is_not_there_is_told(offline: CliWorld, query: str, said: str) -> None:
     assert offline.call("cache", "path", "--query", query).err == said
@@ -46,7 +44,9 @@ def test_a_query_for_what_is_not_there_is_told(offline: CliWorld, query: str, sa
 
 @cases(
     ("words", "needs"),
-    [(("-o", "json"), "azguard"), (("-o", "json", "--"), "azguard"), (("-ojson", "blob"), "azguard blob")],
+    (("-o", "json"), "azguard"),
+    (("-o", "json", "--"), "azguard"),
+    (("-ojson", "blob"), "azguard blob"),
 )
 def test_a_program_that_forgot_the_command_gets_its_error_as_json(
     offline: CliWorld, words: tuple[str, ...], needs: str
@@ -55,7 +55,7 @@ def test_a_program_that_forgot_the_command_gets_its_error_as_json(
     assert (ran.code, ran.error["message"], ran.error["hint"]) == (2, f"{needs} needs a command", f"{needs} --help")
 
 
-@cases("path", [("blob",), ("blob", "put"), ("safe-update",), ("table", "acl", "set"), ("help",)])
+@cases("path", ("blob",), ("blob", "put"), ("safe-update",), ("table", "acl", "set"), ("help",))
 def test_help_of_a_command_is_what_its_option_prints_and_the_notes(offline: CliWorld, path: tuple[str, ...]) -> None:
     ran, option = offline.call("help", *path), offline.call(*path, "--help").out
     has_notes = path != ("blob",)
@@ -64,13 +64,13 @@ def test_help_of_a_command_is_what_its_option_prints_and_the_notes(offline: CliW
     )  # fmt: skip
 
 
-@cases("words", [("version",), ("-V",), ("--version",), ("-q", "-V"), ("-V", "blob")])
+@cases("words", ("version",), ("-V",), ("--version",), ("-q", "-V"), ("-V", "blob"))
 def test_the_version_however_it_is_asked_for(offline: CliWorld, words: tuple[str, ...]) -> None:
     ran = offline.call(*words)
     assert (ran.code, ran.out, ran.err) == (0, f"azguard {__version__}\n", "")
 
 
-@cases("options", [("-o", "json"), ("--query", "@")])
+@cases("options", ("-o", "json"), ("--query", "@"))
 def test_the_version_is_data_for_a_program_that_asks_for_it(offline: CliWorld, options: tuple[str, ...]) -> None:
     assert offline.call("version", *options).json == {"version": __version__}
 

@@ -15,7 +15,7 @@ from tests.support.command_tree import COMMANDS, command_at
 EVERY = tuple(tuple(name.split()) for name, _ in COMMANDS)
 
 
-@cases("path", ((), *EVERY))
+@cases("path", (), *EVERY)
 def test_help_fits_eighty_columns_and_groups_its_options(offline: CliWorld, path: tuple[str, ...]) -> None:
     ran = offline.call(*path, "--help", env={"COLUMNS": "80"})
     headings = re.findall(r"^([\w ]+):$", ran.out, re.MULTILINE)
@@ -39,7 +39,7 @@ def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld
     assert [name in topic for name in ("--account-name", "--query")] == [True, True]
 
 
-@cases("name", topics.TOPICS)
+@cases("name", *topics.TOPICS)
 def test_a_topic_is_readable_in_eighty_columns(offline: CliWorld, name: str) -> None:
     ran = offline.call("help", name, env={"COLUMNS": "80"})
     # What is to be typed stands as it is.
@@ -53,7 +53,7 @@ def test_topics_that_a_help_names_exist() -> None:
     assert [(path, topic) for path, found in named.items() for topic in found if topic not in topics.TOPICS] == []
 
 
-@cases(("typed", "similar"), [("conditons", "conditions"), ("exitstatus", "exit-status"), ("tabel", "table")])
+@cases(("typed", "similar"), ("conditons", "conditions"), ("exitstatus", "exit-status"), ("tabel", "table"))
 def test_a_misspelt_topic_or_command_is_answered_with_the_right_one(
     offline: CliWorld, typed: str, similar: str
 ) -> None:

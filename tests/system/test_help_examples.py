@@ -237,7 +237,7 @@ def test_the_examples_in_a_help_run(name: str, lines: list[str], request: pytest
     assert failed == []
 
 
-@cases(("name", "lines"), [(name, lines) for group in COMMANDS for name, lines in examples(group).items()])
+@cases(("name", "lines"), *[(name, lines) for group in COMMANDS for name, lines in examples(group).items()])
 def test_a_help_has_examples_that_fit_a_terminal(name: str, lines: list[str]) -> None:
     assert f"azguard {name}" in lines[0]
     assert [line for line in lines if len(line) > 78] == []

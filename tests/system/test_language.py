@@ -403,7 +403,7 @@ def test_every_form_is_read_and_every_old_one_names_the_new_one(account: _World,
     assert [wrong for line in lines for wrong in account.type(line)] == []
 
 
-@cases("kind", [Holding, HoldingChange, LeaseFacts, OwnLeaseStatus, HolderLine, FileHolder])
+@cases("kind", Holding, HoldingChange, LeaseFacts, OwnLeaseStatus, HolderLine, FileHolder)
 def test_lists_of_locks_and_leases_have_their_columns_in_one_order(kind: type) -> None:
     titles = [each.title or each.name for each in vars(kind)["COLUMNS"]]
     assert [each for each in titles if each in _ORDER] == [each for each in _ORDER if each in titles]

@@ -61,38 +61,34 @@ def test_a_profile_is_used_by_its_name(cli: CliWorld) -> None:
 
 @cases(
     "options",
-    [
-        (),
-        ("--account-name", ""),
-        ("--profile", "other"),
-        ("--auth-mode", "login"),
-        ("--emulator", "--account-name", "acc"),
-        ("--account-name", "acc", "--account-key", KEY, "--sas-token", "sig=x"),
-    ],
+    (),
+    ("--account-name", ""),
+    ("--profile", "other"),
+    ("--auth-mode", "login"),
+    ("--emulator", "--account-name", "acc"),
+    ("--account-name", "acc", "--account-key", KEY, "--sas-token", "sig=x"),
 )
 def test_what_is_no_account_is_not_kept(offline: CliWorld, options: tuple[str, ...]) -> None:
     ran = offline.call("profile", "set", "bad", *options)
     assert (ran.code, config(offline).exists()) == (2, False)
 
 
-@cases("command", ["show", "delete"])
+@cases("command", "show", "delete")
 def test_a_profile_that_is_not_there_is_not_found(offline: CliWorld, command: str) -> None:
     assert offline.call("profile", command, "nosuch").code == 44
 
 
 @cases(
     "text",
-    [
-        "this is not TOML",
-        "profiles = 1",
-        'default = "nosuch"',
-        'defualt = "a"\n[profiles.a]\nemulator = "true"',
-        "default = []",
-        "[profiles]\na = 1",
-        "[profiles.a]\naccount-name = 1",
-        '[profiles.a]\nacount-name = "typo"',
-        '[profiles.a]\naccount-name = ""',
-    ],
+    "this is not TOML",
+    "profiles = 1",
+    'default = "nosuch"',
+    'defualt = "a"\n[profiles.a]\nemulator = "true"',
+    "default = []",
+    "[profiles]\na = 1",
+    "[profiles.a]\naccount-name = 1",
+    '[profiles.a]\nacount-name = "typo"',
+    '[profiles.a]\naccount-name = ""',
 )
 def test_a_bad_configuration_file_is_a_config_error(offline: CliWorld, text: str) -> None:
     config(offline).parent.mkdir(exist_ok=True)
@@ -125,7 +121,7 @@ def test_profiles_that_are_set_at_once_are_all_kept(offline: CliWorld) -> None:
     assert sorted(profiles.load(config(offline))) == names
 
 
-@cases("name", ["", " ", "two\nlines"])
+@cases("name", "", " ", "two\nlines")
 def test_a_profile_has_a_name_that_can_be_shown(offline: CliWorld, name: str) -> None:
     ran = offline.call("profile", "set", name, "--emulator")
     assert (ran.code, config(offline).exists()) == (2, False)

@@ -20,7 +20,7 @@ QUOTED = quote(SIGNATURE, safe="")
 
 @cases(
     ("text", "expected"),
-    [
+
         ("there is no blob a (sig=abc) here", "there is no blob a (sig=***) here"),
         (f"https://h/c/b?sv=1&sig={QUOTED}&se=2 failed", "https://h/c/b?sv=1&sig=***&se=2 failed"),
         (f"?sig={SIGNATURE}", "?sig=***"),
@@ -46,8 +46,8 @@ QUOTED = quote(SIGNATURE, safe="")
         (f"what is {KEY}?", "what is ***?"),
         ("http://user:p4ss@proxy:8080 refused", "http://user:***@proxy:8080 refused"),
         ('{"access_token": "abc", "n": 1}', '{"access_token": "***", "n": 1}'),
-        ("client_secret=abc&grant_type=x", "client_secret=***&grant_type=x"),
-    ],
+        ("client_secret=abc&grant_type=x", "client_secret=***&grant_type=x")
+    ,
 )  # fmt: skip
 def test_the_whole_value_goes_and_the_words_around_it_stay(text: str, expected: str) -> None:
     assert redact(text) == expected
@@ -55,19 +55,17 @@ def test_the_whole_value_goes_and_the_words_around_it_stay(text: str, expected: 
 
 @cases(
     "text",
-    [
-        "design=large&sv=1",
-        "Basic authentication is off",
-        "Bearer authentication, or a key",
-        'WWW-Authenticate: Bearer authorization_uri="https://login.example.com/x"',
-        "az login, or use --account-key or --sas-token",
-        "the SAS has no sig= in it",
-        "add SharedAccessSignature= or AccountKey=",
-        "https://h:10000/c and user@h",
-        "AuthorizationFailure: no (AuthorizationPermissionMismatch)",
-        'etag "0x8DC1234567890AB", md5 1B2M2Y8AsgTpgAmY7PhCfg==',
-        "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\"",
-    ],
+    "design=large&sv=1",
+    "Basic authentication is off",
+    "Bearer authentication, or a key",
+    'WWW-Authenticate: Bearer authorization_uri="https://login.example.com/x"',
+    "az login, or use --account-key or --sas-token",
+    "the SAS has no sig= in it",
+    "add SharedAccessSignature= or AccountKey=",
+    "https://h:10000/c and user@h",
+    "AuthorizationFailure: no (AuthorizationPermissionMismatch)",
+    'etag "0x8DC1234567890AB", md5 1B2M2Y8AsgTpgAmY7PhCfg==',
+    "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\"",
 )
 def test_what_is_no_credential_stays(text: str) -> None:
     assert redact(text) == text
@@ -176,24 +174,22 @@ def test_a_key_in_the_place_of_an_address_is_secret_in_each_part_of_it() -> None
 
 @cases(
     ("typed", "masked"),
-    [
-        ("deploy --password hunter2 --fast", "deploy --password *** --fast"),
-        ("deploy --password=hunter2", "deploy --password=***"),
-        ("deploy --db-passwd hunter2 -api-key hunter2", "deploy --db-passwd *** -api-key ***"),
-        ("deploy --TOKEN hunter2", "deploy --TOKEN ***"),
-        ("env TOKEN=hunter2 DB_PASSWORD=hunter2 deploy", "env TOKEN=*** DB_PASSWORD=*** deploy"),
-        ("docker run -e API_KEY=hunter2 -eTOKEN=hunter2 x", "docker run -e API_KEY=*** -eTOKEN=*** x"),
-        ("docker build --build-arg=NPM_TOKEN=hunter2 .", "docker build --build-arg=NPM_TOKEN=*** ."),
-        ("java -Dkeystore.password=hunter2 -jar a.jar", "java -Dkeystore.password=*** -jar a.jar"),
-        ("curl -H 'X-Api-Key: hunter2' https://a/b", "curl -H 'X-Api-Key: ***' https://a/b"),
-        ('curl -d \'{"password": "hunter2"}\' a', "curl -d '{\"password\": ***}' a"),
-        ("sh -c 'deploy --token hunter2; echo done'", "sh -c 'deploy --token ***; echo done'"),
-        ("sh -c 'echo a; SECRET=\"hunter 2\" deploy'", "sh -c 'echo a; SECRET=*** deploy'"),
-        ("sh -c 'TOKEN=hunter2 deploy'", "sh -c TOKEN=***"),
-        ("deploy --use-token --fast", "deploy --use-token --fast"),
-        ("deploy site/keys --name monkeys keyvault://a", "deploy site/keys --name monkeys keyvault://a"),
-        ("deploy -p hunter2 hunter3", "deploy -p hunter2 hunter3"),
-    ],
+    ("deploy --password hunter2 --fast", "deploy --password *** --fast"),
+    ("deploy --password=hunter2", "deploy --password=***"),
+    ("deploy --db-passwd hunter2 -api-key hunter2", "deploy --db-passwd *** -api-key ***"),
+    ("deploy --TOKEN hunter2", "deploy --TOKEN ***"),
+    ("env TOKEN=hunter2 DB_PASSWORD=hunter2 deploy", "env TOKEN=*** DB_PASSWORD=*** deploy"),
+    ("docker run -e API_KEY=hunter2 -eTOKEN=hunter2 x", "docker run -e API_KEY=*** -eTOKEN=*** x"),
+    ("docker build --build-arg=NPM_TOKEN=hunter2 .", "docker build --build-arg=NPM_TOKEN=*** ."),
+    ("java -Dkeystore.password=hunter2 -jar a.jar", "java -Dkeystore.password=*** -jar a.jar"),
+    ("curl -H 'X-Api-Key: hunter2' https://a/b", "curl -H 'X-Api-Key: ***' https://a/b"),
+    ('curl -d \'{"password": "hunter2"}\' a', "curl -d '{\"password\": ***}' a"),
+    ("sh -c 'deploy --token hunter2; echo done'", "sh -c 'deploy --token ***; echo done'"),
+    ("sh -c 'echo a; SECRET=\"hunter 2\" deploy'", "sh -c 'echo a; SECRET=*** deploy'"),
+    ("sh -c 'TOKEN=hunter2 deploy'", "sh -c TOKEN=***"),
+    ("deploy --use-token --fast", "deploy --use-token --fast"),
+    ("deploy site/keys --name monkeys keyvault://a", "deploy site/keys --name monkeys keyvault://a"),
+    ("deploy -p hunter2 hunter3", "deploy -p hunter2 hunter3"),
 )
 def test_arguments_that_are_named_like_a_secret_are_masked(typed: str, masked: str) -> None:
     assert mask_arguments(shlex.split(typed)) == shlex.split(masked)

@@ -61,7 +61,7 @@ REASONED = r"(is not enforced here|changes nothing here|cannot be kept here|guar
 
 
 @pytest.mark.thorough
-@cases("noun", sorted({path[0] for path in REMOTE}))
+@cases("noun", *sorted({path[0] for path in REMOTE}))
 def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_request(
     offline: CliWorld, noun: str
 ) -> None:
@@ -186,7 +186,7 @@ def wrong_lines(scenario: Scenario) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.thorough
-@cases("scenario", SCENARIOS, ids=str)
+@cases("scenario", *SCENARIOS, ids=str)
 def test_what_means_nothing_is_refused_before_any_request(scenario: Scenario, counted: Counted) -> None:
     said, expected = {}, {}
     options = {(*scenario.words(FACTS), *option): option[0] for option in wrong_options(scenario)}

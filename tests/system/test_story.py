@@ -150,7 +150,7 @@ STORIES: dict[str, tuple[Callable[[Store], Case], dict[str, Any], list[str]]] = 
 }
 
 
-@cases("name", STORIES)
+@cases("name", *STORIES)
 def test_every_step_of_an_update_is_told(name: str) -> None:
     make, plan, story = STORIES[name]
     case = make(stored())

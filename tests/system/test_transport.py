@@ -109,7 +109,7 @@ def test_a_delete_is_not_done_by_its_status_alone() -> None:
 _METADATA = _FOUND + _DATE + b"Content-Length: 4\r\nx-ms-meta-a: 1\r\nx-ms-meta-b: 2\r\n"
 
 
-@cases("end", [_METADATA.index(b"x-ms-meta-b"), len(_METADATA) - 2, len(_METADATA)])
+@cases("end", _METADATA.index(b"x-ms-meta-b"), len(_METADATA) - 2, len(_METADATA))
 def test_properties_behind_a_server_that_sends_the_date_first_are_asked_for_again_if_they_are_cut(end: int) -> None:
     with _serving(_say(_METADATA[:end]), _say(_METADATA + b"\r\n")) as target:
         assert properties.fetch(target, Conditions(), Deadline()).metadata == {"a": "1", "b": "2"}
@@ -135,15 +135,13 @@ _WHOLE = _RANGE + b"Content-Length: 10\r\n\r\n0123456789"
 
 @cases(
     "cut",
-    [
-        _WHOLE[:-1],
-        _WHOLE[:-10],
-        _RANGE + b"Connection: close\r\n\r\n01234",  # no length at all
-        _RANGE + _CHUNKS + b"5\r\n01234\r\n",
-        _RANGE + _CHUNKS + b"5\r\n01234\r\n0",
-        _RANGE + _CHUNKS + b"5\r\n01234\r\n0\r\n",
-        _RANGE + b"Content-Encoding: gzip\r\nContent-Length: 10\r\n\r\n01234",
-    ],
+    _WHOLE[:-1],
+    _WHOLE[:-10],
+    _RANGE + b"Connection: close\r\n\r\n01234",  # no length at all
+    _RANGE + _CHUNKS + b"5\r\n01234\r\n",
+    _RANGE + _CHUNKS + b"5\r\n01234\r\n0",
+    _RANGE + _CHUNKS + b"5\r\n01234\r\n0\r\n",
+    _RANGE + b"Content-Encoding: gzip\r\nContent-Length: 10\r\n\r\n01234",
 )
 def test_a_cut_body_is_read_again(cut: bytes) -> None:
     with _serving(_say(cut), _say(_WHOLE)) as target:
@@ -167,7 +165,8 @@ def test_a_page_is_no_blob_and_says_where_it_comes_from() -> None:
 
 @cases(
     ("found", "why"),
-    [(_FOUND.replace(b"ETag", b"Was"), "it has no ETag"), (_FOUND.replace(b"ETag: ", b"ETag: W/"), "its ETag is weak")],
+    (_FOUND.replace(b"ETag", b"Was"), "it has no ETag"),
+    (_FOUND.replace(b"ETag: ", b"ETag: W/"), "its ETag is weak"),
 )
 def test_an_answer_without_the_version_that_guards_a_write_is_none(found: bytes, why: str) -> None:
     with _serving(_say(found + _EMPTY + b"\r\n")) as target, pytest.raises(Unavailable, match=why):
@@ -226,8 +225,8 @@ def test_what_the_sdk_cannot_read_is_read_again_and_is_no_fault_of_azguard() -> 
         refusals.fetch_tags(target, None, Deadline(0))
 
 
-@cases("origin", [b"", _SERVICE])
-@cases("status", [300, 301, 302, 303, 307, 308])
+@cases("origin", b"", _SERVICE)
+@cases("status", 300, 301, 302, 303, 307, 308)
 def test_a_redirection_is_not_followed(status: int, origin: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as login:
         login.settimeout(0)
@@ -331,7 +330,7 @@ def test_what_keeps_coming_ends_with_the_time_that_was_asked_for(answer: Answer)
     assert time.monotonic() - began < 3
 
 
-@cases("coding", ["gzip", "deflate"])
+@cases("coding", "gzip", "deflate")
 def test_a_list_may_be_compressed_but_in_no_way_that_was_not_asked_for(coding: str) -> None:
     body = gzip.compress(_TAGS) if coding == "gzip" else zlib.compress(_TAGS)
     head = _LIST + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n"

@@ -84,7 +84,7 @@ def test_a_job_takes_one_message_and_ends(jobs: CliWorld, name: str) -> None:
     assert (seen, handled(jobs)) == ([1, 2, 2], ["one", "two"])
 
 
-@cases("name", ["keda-scaledjob.yaml", "container-apps-job.yaml"])
+@cases("name", "keda-scaledjob.yaml", "container-apps-job.yaml")
 def test_a_job_is_started_by_the_queue_that_it_works_on(name: str) -> None:
     trigger, container = find_trigger(name), find_container(name)
     known = {each["name"]: each["value"] for each in container["env"]}

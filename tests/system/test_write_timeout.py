@@ -6,7 +6,7 @@ from tests.support.cli_world import CliWorld
 SILENT = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/a"
 
 
-@cases("value", ["", "soon", "0", "-1s"])
+@cases("value", "", "soon", "0", "-1s")
 def test_a_bad_write_timeout_is_a_configuration_error_that_names_it(offline: CliWorld, value: str) -> None:
     env = {"AZURE_STORAGE_CONNECTION_STRING": SILENT, "AZGUARD_WRITE_TIMEOUT": value}
     ran = offline.call("blob", "put", "site/a", "-o", "json", env=env)

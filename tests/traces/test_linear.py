@@ -45,13 +45,13 @@ IMPOSSIBLE: dict[str, tuple[Model, list[Call]]] = {
 }
 
 
-@cases("story", list(POSSIBLE))
+@cases("story", *list(POSSIBLE))
 def test_a_history_with_an_order_has_one(story: str) -> None:
     model, history = POSSIBLE[story]
     assert describe(history, model) is None
 
 
-@cases("story", list(IMPOSSIBLE))
+@cases("story", *list(IMPOSSIBLE))
 def test_a_history_without_an_order_is_found(story: str) -> None:
     model, history = IMPOSSIBLE[story]
     assert describe(history, model) is not None

@@ -161,7 +161,7 @@ BROKEN: dict[str, list[Told]] = {
 }
 
 
-@cases("story", list(ALLOWED))
+@cases("story", *list(ALLOWED))
 def test_what_the_protocol_does_is_allowed(story: str) -> None:
     assert check(ALLOWED[story]) == []
 
@@ -170,7 +170,7 @@ def test_each_rule_has_a_story_that_breaks_it() -> None:
     assert set(BROKEN) == set(RULES)
 
 
-@cases("rule", list(BROKEN))
+@cases("rule", *list(BROKEN))
 def test_a_story_that_breaks_a_rule_is_found(rule: str) -> None:
     assert check(BROKEN[rule]) == [rule]
 

@@ -13,12 +13,10 @@ GITHUB = REPOSITORY / ".github"
 
 @cases(
     ("schema", "files"),
-    [
-        ("dependabot", "dependabot.yml"),
-        ("github-issue-config", "ISSUE_TEMPLATE/config.yml"),
-        ("github-issue-forms", "ISSUE_TEMPLATE/[bw]*.yml"),
-        ("github-workflows", "workflows/*.yml"),
-    ],
+    ("dependabot", "dependabot.yml"),
+    ("github-issue-config", "ISSUE_TEMPLATE/config.yml"),
+    ("github-issue-forms", "ISSUE_TEMPLATE/[bw]*.yml"),
+    ("github-workflows", "workflows/*.yml"),
 )
 def test_a_file_is_what_github_reads(schema: str, files: str) -> None:
     names = [str(path) for path in GITHUB.glob(files)]

@@ -33,7 +33,7 @@ def lines_of(function: Function) -> int:
     return (function.end_lineno or first) - first + 1
 
 
-@cases("name", ROOMS)
+@cases("name", *ROOMS)
 def test_the_modules_and_functions_of_a_room_are_short(name: str) -> None:
     lines = {module: len(MODULES[module].read_text(encoding="utf-8").splitlines()) for module in ROOMS[name]}
     functions = [
@@ -50,10 +50,8 @@ def test_the_modules_and_functions_of_a_room_are_short(name: str) -> None:
 
 @cases(
     ("source", "lines"),
-    [
-        ("def f(\n    a: int,\n) -> None:\n    return None\n", 4),
-        ("def f(\n    env: Environment,\n) -> None:\n    'Help.'\n    pass\n    pass\n", 2),
-    ],
+    ("def f(\n    a: int,\n) -> None:\n    return None\n", 4),
+    ("def f(\n    env: Environment,\n) -> None:\n    'Help.'\n    pass\n    pass\n", 2),
 )
 def test_signature_and_docstring_count_unless_they_are_help(source: str, lines: int) -> None:
     function = ast.parse(source).body[0]

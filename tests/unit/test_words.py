@@ -88,7 +88,7 @@ def find_words(module: str) -> tuple[set[str], list[str], list[str]]:
     return options, lines, list(map(ast.unparse, hints))
 
 
-@cases("name", sorted({room(module) for module in CORE}))
+@cases("name", *sorted({room(module) for module in CORE}))
 def test_a_room_of_the_core_names_no_option_shows_no_command_line_and_gives_no_hint(name: str) -> None:
     modules = [module for module in CORE if room(module) == name]
     allowed: dict[str, tuple[set[str], list[str], list[str]]] = {
@@ -103,12 +103,10 @@ def test_every_exception_is_of_a_module_that_is_there() -> None:
 
 @cases(
     ("source", "found"),
-    [
-        ("raise UsageError('--etag is empty')", ["--etag"]),
-        ("raise UsageError(f'{name}: write --param {name}=VALUE')", ["--param"]),
-        ('def f():\n    """Do what --etag asks for."""', []),
-        ("text = 'a--b, -- and ---'", []),
-    ],
+    ("raise UsageError('--etag is empty')", ["--etag"]),
+    ("raise UsageError(f'{name}: write --param {name}=VALUE')", ["--param"]),
+    ('def f():\n    """Do what --etag asks for."""', []),
+    ("text = 'a--b, -- and ---'", []),
 )
 def test_an_option_is_found_in_texts_and_not_in_docstrings(source: str, found: list[str]) -> None:
     assert [option for text in texts(list(ast.walk(ast.parse(source)))) for option in OPTION.findall(text)] == found

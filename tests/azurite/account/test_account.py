@@ -59,37 +59,35 @@ def test_a_service_that_was_not_given_is_a_config_error() -> None:
 
 @cases(
     ("text", "named"),
-    [
-        ("", "empty"),
-        (" ; ; ", "empty"),
-        ("DefaultEndpointsProtocol", "without '='"),
-        (WHOLE.replace("AccountName=acc;", ""), "AccountName"),
-        (WHOLE.replace("AccountName=acc;", "AccountName=;"), "AccountName"),
-        (WHOLE.replace(f"AccountKey={KEY};", ""), "AccountKey"),
-        (WHOLE.replace(f"AccountKey={KEY}", "AccountKey="), "AccountKey"),
-        (WHOLE.replace(KEY, KEY[:-3]), "AccountKey is not base64"),
-        (WHOLE.replace(KEY, f"“{KEY}”"), "AccountKey is not base64"),
-        (WHOLE.replace("=https;", "=ftp;"), "DefaultEndpointsProtocol"),
-        (WHOLE.replace("AccountName=acc", "AccountName=My Account"), "not a storage account name"),
-        (WHOLE.replace("core.windows.net", "core windows"), "EndpointSuffix"),
-        (f"BlobEndpoint=127.0.0.1:10000;AccountName=acc;AccountKey={KEY}", "BlobEndpoint"),
-        (f"BlobEndpoint=https://me:pw@host;AccountName=acc;AccountKey={KEY}", "BlobEndpoint"),
-        (f"BlobEndpoint=https://host:port;AccountName=acc;AccountKey={KEY}", "BlobEndpoint"),
-        (f"BlobEndpoint=https://acc.blob.core.windows.net;AccountKey={KEY}", "AccountName"),
-        ("BlobEndpoint=https://acc.blob.core.windows.net;SharedAccessSignature=sv=1", "SharedAccessSignature"),
-        ("UseDevelopmentStorage=false", "AccountName"),
-        (f"UseDevelopmentStorage=true;{WHOLE}", "another account, by AccountName"),
-        (f"{WHOLE};AccountName=other", "has AccountName twice"),
-        (f"{WHOLE};AccountKey=b3RoZXI=", "has AccountKey twice"),
-        (f"BlobEndpoint=https://acc.queue.core.windows.net;AccountName=acc;AccountKey={KEY}", "of the queue service"),
-        (f"BlobEndpoint=https://acc.blob.core.windows.net/?{SAS};AccountName=acc", "carries a SAS"),
-        (f"Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=a;SharedAccessKey={KEY}", "Service Bus"),
-        (f"AccountEndpoint=https://x.documents.azure.com:443/;AccountKey={KEY};", "Cosmos DB"),
-        (f"HostName=x.azure-devices.net;SharedAccessKeyName=a;SharedAccessKey={KEY}", "IoT Hub"),
-        ("InstrumentationKey=0;IngestionEndpoint=https://x", "Application Insights"),
-        (f"Endpoint=https://x.azconfig.io;Id=a;Secret={KEY}", "App Configuration"),
-        ("Server=tcp:x.database.windows.net;Password=abcdef", "a database"),
-    ],
+    ("", "empty"),
+    (" ; ; ", "empty"),
+    ("DefaultEndpointsProtocol", "without '='"),
+    (WHOLE.replace("AccountName=acc;", ""), "AccountName"),
+    (WHOLE.replace("AccountName=acc;", "AccountName=;"), "AccountName"),
+    (WHOLE.replace(f"AccountKey={KEY};", ""), "AccountKey"),
+    (WHOLE.replace(f"AccountKey={KEY}", "AccountKey="), "AccountKey"),
+    (WHOLE.replace(KEY, KEY[:-3]), "AccountKey is not base64"),
+    (WHOLE.replace(KEY, f"“{KEY}”"), "AccountKey is not base64"),
+    (WHOLE.replace("=https;", "=ftp;"), "DefaultEndpointsProtocol"),
+    (WHOLE.replace("AccountName=acc", "AccountName=My Account"), "not a storage account name"),
+    (WHOLE.replace("core.windows.net", "core windows"), "EndpointSuffix"),
+    (f"BlobEndpoint=127.0.0.1:10000;AccountName=acc;AccountKey={KEY}", "BlobEndpoint"),
+    (f"BlobEndpoint=https://me:pw@host;AccountName=acc;AccountKey={KEY}", "BlobEndpoint"),
+    (f"BlobEndpoint=https://host:port;AccountName=acc;AccountKey={KEY}", "BlobEndpoint"),
+    (f"BlobEndpoint=https://acc.blob.core.windows.net;AccountKey={KEY}", "AccountName"),
+    ("BlobEndpoint=https://acc.blob.core.windows.net;SharedAccessSignature=sv=1", "SharedAccessSignature"),
+    ("UseDevelopmentStorage=false", "AccountName"),
+    (f"UseDevelopmentStorage=true;{WHOLE}", "another account, by AccountName"),
+    (f"{WHOLE};AccountName=other", "has AccountName twice"),
+    (f"{WHOLE};AccountKey=b3RoZXI=", "has AccountKey twice"),
+    (f"BlobEndpoint=https://acc.queue.core.windows.net;AccountName=acc;AccountKey={KEY}", "of the queue service"),
+    (f"BlobEndpoint=https://acc.blob.core.windows.net/?{SAS};AccountName=acc", "carries a SAS"),
+    (f"Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=a;SharedAccessKey={KEY}", "Service Bus"),
+    (f"AccountEndpoint=https://x.documents.azure.com:443/;AccountKey={KEY};", "Cosmos DB"),
+    (f"HostName=x.azure-devices.net;SharedAccessKeyName=a;SharedAccessKey={KEY}", "IoT Hub"),
+    ("InstrumentationKey=0;IngestionEndpoint=https://x", "Application Insights"),
+    (f"Endpoint=https://x.azconfig.io;Id=a;Secret={KEY}", "App Configuration"),
+    ("Server=tcp:x.database.windows.net;Password=abcdef", "a database"),
 )
 def test_a_missing_or_malformed_part_is_named_and_the_secret_is_not(text: str, named: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -98,7 +96,7 @@ def test_a_missing_or_malformed_part_is_named_and_the_secret_is_not(text: str, n
     assert (caught.value.exit_code, named in told, KEY[:20] in told) == (78, True, False)
 
 
-@cases("name", ["", "ab", "UPPER", "with-dash", "a" * 25, "evil.com/"])
+@cases("name", "", "ab", "UPPER", "with-dash", "a" * 25, "evil.com/")
 def test_a_name_no_account_can_have_is_refused(name: str) -> None:
     with pytest.raises(ConfigError):
         from_name(name, Auth.LOGIN, None)
@@ -121,14 +119,12 @@ def test_localhost_and_the_loopback_address_are_one_emulator() -> None:
 
 @cases(
     "url",
-    [
-        "https://other.blob.core.windows.net/site/a",
-        "https://acc.blob.evil.example/site/a",  # the same first label is not the same account
-        "https://acc.evil.example/site/a",
-        "http://acc.blob.core.windows.net/site/a",  # in the clear
-        "https://acc.blob.core.windows.net:8443/site/a",
-        "http://127.0.0.1:10000/acc/site/a",
-    ],
+    "https://other.blob.core.windows.net/site/a",
+    "https://acc.blob.evil.example/site/a",  # the same first label is not the same account
+    "https://acc.evil.example/site/a",
+    "http://acc.blob.core.windows.net/site/a",  # in the clear
+    "https://acc.blob.core.windows.net:8443/site/a",
+    "http://127.0.0.1:10000/acc/site/a",
 )
 def test_credentials_are_never_sent_to_another_host(url: str) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -149,14 +149,14 @@ def test_a_secrets_file_may_begin_with_a_byte_order_mark_and_end_with_line_ends(
     assert found == ("acc", Auth.KEY, KEY)
 
 
-@cases(("value", "words"), [("@", "names no file"), ("@.", "directory"), ("@no\0file", "is not text")])
+@cases(("value", "words"), ("@", "names no file"), ("@.", "directory"), ("@no\0file", "is not text"))
 def test_what_is_no_file_of_a_secret_is_a_config_error(tmp_path: Path, value: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         choose(tmp_path / "none.toml", {"account_name": "acc", "account_key": value})
     assert words in caught.value.message
 
 
-@cases("content", [None, b"", b"\n", b"\xff\xfe", b"not base64!"])
+@cases("content", None, b"", b"\n", b"\xff\xfe", b"not base64!")
 def test_a_file_of_a_secret_that_holds_none_is_a_config_error(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "secret").write_bytes(content)
@@ -166,43 +166,41 @@ def test_a_file_of_a_secret_that_holds_none_is_a_config_error(tmp_path: Path, co
 
 @cases(
     ("shared", "error", "named"),
-    [
-        ({"account_name": "a12", "connection_string": TEXT}, UsageError, "--account-name"),
-        ({"emulator": True, "account_name": "a12"}, UsageError, "--emulator"),
-        ({"emulator": True, "account_key": KEY}, UsageError, "--emulator"),
-        ({"profile": "build", "sas_token": SAS}, UsageError, "--profile"),
-        ({"account_key": KEY}, UsageError, "--account-key"),
-        ({"connection_string": TEXT, "blob_endpoint": "http://127.0.0.1:10000/fromenv"}, UsageError, "--blob-endpoint"),
-        ({"emulator": True, "endpoint_suffix": "core.windows.net"}, UsageError, "--emulator"),
-        ({"profile": "build", "table_endpoint": "http://127.0.0.1:10000/fromenv"}, UsageError, "--table-endpoint"),
-        ({"blob_endpoint": "https://data.example.com", "sas_token": SAS}, UsageError, "--account-name"),
-        ({"blob_endpoint": "acc", "sas_token": SAS}, ConfigError, "not a URL"),
-        (
-            {"account_name": "a12", "sas_token": SAS, "blob_endpoint": f"http://127.0.0.1:10000/fromenv?{SAS}"},
-            ConfigError,
-            "carries a SAS",
-        ),
-        ({"account_name": "a12", "auth_mode": "login", "endpoint_suffix": "https://x"}, ConfigError, "suffix"),
-        (
-            {"account_name": "a12", "auth_mode": "login", "blob_endpoint": "https://a12.queue.core.windows.net"},
-            ConfigError,
-            "is of the queue service",
-        ),
-        (
-            {"account_name": "a12", "auth_mode": "login", "blob_endpoint": "https://b12.blob.core.windows.net"},
-            ConfigError,
-            "is of account 'b12'",
-        ),
-        ({"account_name": "a12", "account_key": KEY, "sas_token": SAS}, UsageError, "--sas-token"),
-        ({"account_name": "a12", "account_key": KEY, "auth_mode": "login"}, UsageError, "--auth-mode login"),
-        ({"account_name": "a12", "auth_mode": "maybe"}, UsageError, "--auth-mode"),
-        ({"account_name": "A_b", "auth_mode": "login"}, ConfigError, "A_b"),
-        ({"account_name": "a12"}, ConfigError, "a12"),
-        ({"account_name": "a12", "auth_mode": "key"}, ConfigError, "a12"),
-        ({"account_name": "a12", "account_key": "###"}, ConfigError, "account key"),
-        ({"account_name": "a12", "sas_token": "sv=1"}, ConfigError, "SAS"),
-        ({"profile": "nosuch"}, ConfigError, "nosuch"),
-    ],
+    ({"account_name": "a12", "connection_string": TEXT}, UsageError, "--account-name"),
+    ({"emulator": True, "account_name": "a12"}, UsageError, "--emulator"),
+    ({"emulator": True, "account_key": KEY}, UsageError, "--emulator"),
+    ({"profile": "build", "sas_token": SAS}, UsageError, "--profile"),
+    ({"account_key": KEY}, UsageError, "--account-key"),
+    ({"connection_string": TEXT, "blob_endpoint": "http://127.0.0.1:10000/fromenv"}, UsageError, "--blob-endpoint"),
+    ({"emulator": True, "endpoint_suffix": "core.windows.net"}, UsageError, "--emulator"),
+    ({"profile": "build", "table_endpoint": "http://127.0.0.1:10000/fromenv"}, UsageError, "--table-endpoint"),
+    ({"blob_endpoint": "https://data.example.com", "sas_token": SAS}, UsageError, "--account-name"),
+    ({"blob_endpoint": "acc", "sas_token": SAS}, ConfigError, "not a URL"),
+    (
+        {"account_name": "a12", "sas_token": SAS, "blob_endpoint": f"http://127.0.0.1:10000/fromenv?{SAS}"},
+        ConfigError,
+        "carries a SAS",
+    ),
+    ({"account_name": "a12", "auth_mode": "login", "endpoint_suffix": "https://x"}, ConfigError, "suffix"),
+    (
+        {"account_name": "a12", "auth_mode": "login", "blob_endpoint": "https://a12.queue.core.windows.net"},
+        ConfigError,
+        "is of the queue service",
+    ),
+    (
+        {"account_name": "a12", "auth_mode": "login", "blob_endpoint": "https://b12.blob.core.windows.net"},
+        ConfigError,
+        "is of account 'b12'",
+    ),
+    ({"account_name": "a12", "account_key": KEY, "sas_token": SAS}, UsageError, "--sas-token"),
+    ({"account_name": "a12", "account_key": KEY, "auth_mode": "login"}, UsageError, "--auth-mode login"),
+    ({"account_name": "a12", "auth_mode": "maybe"}, UsageError, "--auth-mode"),
+    ({"account_name": "A_b", "auth_mode": "login"}, ConfigError, "A_b"),
+    ({"account_name": "a12"}, ConfigError, "a12"),
+    ({"account_name": "a12", "auth_mode": "key"}, ConfigError, "a12"),
+    ({"account_name": "a12", "account_key": "###"}, ConfigError, "account key"),
+    ({"account_name": "a12", "sas_token": "sv=1"}, ConfigError, "SAS"),
+    ({"profile": "nosuch"}, ConfigError, "nosuch"),
 )
 def test_contradictions_and_gaps_are_refused_by_name(
     file: Path, shared: dict[str, Any], error: type[AzguardError], named: str
@@ -212,7 +210,7 @@ def test_contradictions_and_gaps_are_refused_by_name(
     assert named in caught.value.message
 
 
-@cases("value", ["", "  "])
+@cases("value", "", "  ")
 def test_an_empty_option_is_a_usage_error(value: str) -> None:
     for row in (row for row in ACCOUNT_ROWS if not row.is_flag):
         with pytest.raises(UsageError, match=f"{row.flags[0]} is empty"):
@@ -232,10 +230,8 @@ def test_a_variable_that_is_set_but_empty_never_falls_through_to_another_account
 
 @cases(
     "environ",
-    [
-        {"AZURE_STORAGE_KEY": KEY, "AZURE_STORAGE_SAS_TOKEN": SAS},
-        {"AZURE_STORAGE_KEY": KEY, "AZURE_STORAGE_AUTH_MODE": "login"},
-    ],
+    {"AZURE_STORAGE_KEY": KEY, "AZURE_STORAGE_SAS_TOKEN": SAS},
+    {"AZURE_STORAGE_KEY": KEY, "AZURE_STORAGE_AUTH_MODE": "login"},
 )
 def test_an_environment_that_contradicts_itself_is_a_config_error(file: Path, environ: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -280,8 +276,8 @@ _FAILING: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
 )  # fmt: skip
 
 
-@cases(("argv", "environ"), _FAILING)
-@cases("how", [(), ("-o", "json"), ("--debug",)])
+@cases(("argv", "environ"), *_FAILING)
+@cases("how", (), ("-o", "json"), ("--debug",))
 def test_no_secret_is_ever_shown(
     offline: CliWorld, argv: tuple[str, ...], environ: dict[str, str], how: tuple[str, ...]
 ) -> None:
@@ -293,11 +289,9 @@ def test_no_secret_is_ever_shown(
 
 @cases(
     "words",
-    [
-        ("entity", "insert", "orders/eu/7", "n=5"),
-        ("table", "delete", "orders", "--with-contents", "--last-writer-wins"),
-        ("lease", "acquire", "share:team"),
-    ],
+    ("entity", "insert", "orders/eu/7", "n=5"),
+    ("table", "delete", "orders", "--with-contents", "--last-writer-wins"),
+    ("lease", "acquire", "share:team"),
 )
 def test_a_write_that_no_credential_was_given_for_is_never_in_doubt(offline: CliWorld, words: tuple[str, ...]) -> None:
     places = [text for each in ("table", "file") for text in (f"--{each}-endpoint", "http://127.0.0.1:1/contoso")]
@@ -307,14 +301,12 @@ def test_a_write_that_no_credential_was_given_for_is_never_in_doubt(offline: Cli
 
 @cases(
     ("words", "told"),
-    [
-        ("container list --account-key {key}", "repeat what the key signed, for 15 minutes"),
-        ("queue list --account-key {key}", "repeat what the key signed, for 15 minutes"),
-        ("container list --sas-token {sas}", "and use the SAS"),
-        ("container list --account-key {key} --allow-http", None),
-        ("container list --account-key {key} -q", None),
-        ("container list --auth-mode anonymous", None),
-    ],
+    ("container list --account-key {key}", "repeat what the key signed, for 15 minutes"),
+    ("queue list --account-key {key}", "repeat what the key signed, for 15 minutes"),
+    ("container list --sas-token {sas}", "and use the SAS"),
+    ("container list --account-key {key} --allow-http", None),
+    ("container list --account-key {key} -q", None),
+    ("container list --auth-mode anonymous", None),
 )
 def test_a_secret_over_http_to_another_machine_is_warned_of(offline: CliWorld, words: str, told: str | None) -> None:
     places = ("--blob-endpoint", "http://files.invalid/acc", "--queue-endpoint", "http://files.invalid/acc")
@@ -324,7 +316,7 @@ def test_a_secret_over_http_to_another_machine_is_warned_of(offline: CliWorld, w
     assert (len(warned), told is None or told in warned[0]) == (0 if told is None else 1, True), ran.err
 
 
-@cases(("words", "count"), [((), 1), (("--allow-http",), 0)])
+@cases(("words", "count"), ((), 1), (("--allow-http",), 0))
 def test_a_url_whose_sas_goes_over_http_is_warned_of(offline: CliWorld, words: tuple[str, ...], count: int) -> None:
     ran = offline.call("blob", "show", f"http://files.invalid/acc/site/a?{SAS}", *words, "--timeout", "100ms")
     assert (ran.code, ran.err.count("is not encrypted")) == (53, count), ran.err
@@ -339,12 +331,12 @@ def test_a_profile_keeps_what_is_accepted_of_its_endpoints(offline: CliWorld) ->
 
 @cases(
     ("endpoint", "name", "warns"),
-    [
+
         ("http://127.0.0.1:10000/acc", "acc", False), ("http://localhost:10000/acc", "acc", False),
         ("http://[::1]:10000/acc", "acc", False), ("https://nas.corp/acc", "acc", False),
         ("http://azurite:10000/devstoreaccount1", EMULATOR_NAME, False), ("http://nas.corp/acc", "acc", True),
-        ("http://acc.blob.core.windows.net", "acc", True), ("http://127.0.0.1.nip.example/acc", "acc", True),
-    ],
+        ("http://acc.blob.core.windows.net", "acc", True), ("http://127.0.0.1.nip.example/acc", "acc", True)
+    ,
 )  # fmt: skip
 def test_only_what_leaves_this_machine_in_plain_text_is_warned_of(endpoint: str, name: str, warns: bool) -> None:
     found = accounts.find_unencrypted(Account(name, {"blob": endpoint}, Auth.KEY, KEY))
@@ -353,13 +345,11 @@ def test_only_what_leaves_this_machine_in_plain_text_is_warned_of(endpoint: str,
 
 @cases(
     ("shared", "environ", "version"),
-    [
-        ({}, {}, "2019-07-07"),
-        ({}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2020-10-02"),
-        ({"api_version": "2021-12-02"}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2021-12-02"),
-        ({"emulator": True}, {}, None),
-        ({"emulator": True}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2020-10-02"),
-    ],
+    ({}, {}, "2019-07-07"),
+    ({}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2020-10-02"),
+    ({"api_version": "2021-12-02"}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2021-12-02"),
+    ({"emulator": True}, {}, None),
+    ({"emulator": True}, {"AZGUARD_API_VERSION": "2020-10-02"}, "2020-10-02"),
 )
 def test_an_older_version_is_named_by_an_option_the_environment_or_a_profile(
     shared: dict[str, Any], environ: dict[str, str], version: str | None, tmp_path: Path

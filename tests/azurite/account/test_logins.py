@@ -208,14 +208,12 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
 
 @cases(
     ("environ", "named"),
-    [
-        ({"AZURE_TOKEN_CREDENTIALS": "nonsense"}, "nonsense"),
-        ({"AZURE_AUTHORITY_HOST": "http://nope"}, "http://nope"),
-        (
-            {"AZURE_CLIENT_ID": "x", "AZURE_TENANT_ID": "y", "AZURE_CLIENT_CERTIFICATE_PATH": "/nonexistent"},
-            "/nonexistent: No such file or directory",
-        ),
-    ],
+    ({"AZURE_TOKEN_CREDENTIALS": "nonsense"}, "nonsense"),
+    ({"AZURE_AUTHORITY_HOST": "http://nope"}, "http://nope"),
+    (
+        {"AZURE_CLIENT_ID": "x", "AZURE_TENANT_ID": "y", "AZURE_CLIENT_CERTIFICATE_PATH": "/nonexistent"},
+        "/nonexistent: No such file or directory",
+    ),
 )
 def test_a_variable_of_a_login_that_is_malformed_is_named(
     offline: CliWorld, environ: Mapping[str, str], named: str
@@ -285,15 +283,13 @@ STORAGE = "https://storage.azure.com/.default"
 
 @cases(
     ("foreign", "scope", "reason"),
-    [
-        (None, STORAGE, None),
-        (None, "https://storage.azure.com//.default", None),
-        (None, "https://storage.azure.cn/.default", None),
-        (None, "https://management.azure.com/.default", "token_for_another_service"),
-        (None, "https://storage.azure.com.evil.example/.default", "token_for_another_service"),
-        ("https://data.contoso.com", STORAGE, "tenant_named_by_stranger"),
-        ("https://data.contoso.com", "https://vault.azure.net/.default", "token_for_another_service"),
-    ],
+    (None, STORAGE, None),
+    (None, "https://storage.azure.com//.default", None),
+    (None, "https://storage.azure.cn/.default", None),
+    (None, "https://management.azure.com/.default", "token_for_another_service"),
+    (None, "https://storage.azure.com.evil.example/.default", "token_for_another_service"),
+    ("https://data.contoso.com", STORAGE, "tenant_named_by_stranger"),
+    ("https://data.contoso.com", "https://vault.azure.net/.default", "token_for_another_service"),
 )
 def test_only_azures_own_hosts_name_a_tenant_and_none_another_service(
     foreign: str | None, scope: str, reason: str | None
@@ -317,16 +313,14 @@ def test_a_tenant_that_was_named_once_is_asked_from_then_on() -> None:
 
 @cases(
     ("endpoint", "trusts", "foreign"),
-    [
-        ("https://acc.blob.core.windows.net", False, False),
-        ("https://acc-secondary.blob.core.windows.net", False, False),
-        ("https://acc.privatelink.blob.core.usgovcloudapi.net", False, False),
-        ("https://acc.z01.blob.storage.azure.net", False, False),
-        ("https://acc.blob.core.windows.net.evil.example", False, True),
-        ("https://evilblob.core.windows.net", False, True),
-        ("https://data.contoso.com", False, True),
-        ("https://data.contoso.com", True, False),
-    ],
+    ("https://acc.blob.core.windows.net", False, False),
+    ("https://acc-secondary.blob.core.windows.net", False, False),
+    ("https://acc.privatelink.blob.core.usgovcloudapi.net", False, False),
+    ("https://acc.z01.blob.storage.azure.net", False, False),
+    ("https://acc.blob.core.windows.net.evil.example", False, True),
+    ("https://evilblob.core.windows.net", False, True),
+    ("https://data.contoso.com", False, True),
+    ("https://data.contoso.com", True, False),
 )
 def test_an_endpoint_is_azures_own_by_its_whole_host_or_is_confirmed(
     endpoint: str, trusts: bool, foreign: bool

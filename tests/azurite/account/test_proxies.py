@@ -46,18 +46,16 @@ def test_a_password_in_netrc_does_not_replace_our_signature(cli: CliWorld) -> No
 
 @cases(
     ("host", "local"),
-    [
-        ("127.0.0.1", True),
-        ("127.8.9.10", True),
-        ("::1", True),
-        ("localhost", True),
-        ("LOCALHOST.", True),
-        ("acc.blob.localhost", True),
-        ("128.0.0.1", False),
-        ("localhost.example.com", False),
-        ("acc.blob.core.windows.net", False),
-        (None, False),
-    ],
+    ("127.0.0.1", True),
+    ("127.8.9.10", True),
+    ("::1", True),
+    ("localhost", True),
+    ("LOCALHOST.", True),
+    ("acc.blob.localhost", True),
+    ("128.0.0.1", False),
+    ("localhost.example.com", False),
+    ("acc.blob.core.windows.net", False),
+    (None, False),
 )
 def test_loopback_is_known_by_every_spelling(host: str | None, local: bool) -> None:
     assert endpoints.is_loopback(host) is local
@@ -72,12 +70,10 @@ def test_a_real_account_goes_through_the_proxy_that_requests_chooses(monkeypatch
 
 @cases(
     ("said", "words"),
-    [
-        (b"HTTP/1.1 407 Log in first\r\nContent-Length: 0\r\n\r\n", "wants a user and a password (407)"),
-        (b"HTTP/1.1 403 By policy\r\nContent-Length: 0\r\n\r\n", "the way to acc.blob.core.windows.net: 403 By policy"),
-    ],
+    (b"HTTP/1.1 407 Log in first\r\nContent-Length: 0\r\n\r\n", "wants a user and a password (407)"),
+    (b"HTTP/1.1 403 By policy\r\nContent-Length: 0\r\n\r\n", "the way to acc.blob.core.windows.net: 403 By policy"),
 )
-@cases("command", [("show", "site/a"), ("put", "site/a", "--if-none-match", "*", "-f", "new")])
+@cases("command", ("show", "site/a"), ("put", "site/a", "--if-none-match", "*", "-f", "new"))
 def test_a_refused_tunnel_is_the_proxys_and_nothing_was_sent(
     offline: CliWorld, said: bytes, words: str, command: tuple[str, ...]
 ) -> None:
@@ -92,23 +88,11 @@ def test_a_refused_tunnel_is_the_proxys_and_nothing_was_sent(
 
 @cases(
     ("command", "status", "code", "words"),
-    [
-        (
-            ("show", "site/a"),
-            b"407 Proxy Authentication Required",
-            53,
-            "error: the proxy 127.0.0.1:{port} wants a user",
-        ),
-        (
-            ("put", "site/a", "-f", "new"),
-            b"407 Proxy Authentication Required",
-            53,
-            "error: the proxy 127.0.0.1:{port} ",
-        ),
-        (("show", "site/a"), b"403 Forbidden", 53, "error: the proxy 127.0.0.1:{port} refused the way"),
-        # What is not the service's own word proves nothing: an earlier copy may have come through.
-        (("put", "site/a", "-f", "new"), b"403 Forbidden", 74, "  the proxy 127.0.0.1:{port} refused the way"),
-    ],
+    (("show", "site/a"), b"407 Proxy Authentication Required", 53, "error: the proxy 127.0.0.1:{port} wants a user"),
+    (("put", "site/a", "-f", "new"), b"407 Proxy Authentication Required", 53, "error: the proxy 127.0.0.1:{port} "),
+    (("show", "site/a"), b"403 Forbidden", 53, "error: the proxy 127.0.0.1:{port} refused the way"),
+    # What is not the service's own word proves nothing: an earlier copy may have come through.
+    (("put", "site/a", "-f", "new"), b"403 Forbidden", 74, "  the proxy 127.0.0.1:{port} refused the way"),
 )
 def test_a_refusal_over_plain_http_is_the_proxys(
     offline: CliWorld, command: tuple[str, ...], status: bytes, code: int, words: str
@@ -122,12 +106,10 @@ def test_a_refusal_over_plain_http_is_the_proxys(
 
 @cases(
     ("proxy", "words"),
-    [
-        (through(_NOTHING_LISTENS), "the proxy 127.0.0.1:9 does not answer: connection refused"),
-        (f"http://me:{_PASSWORD}@no.such.invalid:1", "the proxy no.such.invalid:1 does not answer: its host name"),
-        (f"http://me:{_PASSWORD}@host:port", "the proxy in HTTPS_PROXY is not a URL"),
-        ("http://", "the proxy in HTTPS_PROXY is not a URL"),
-    ],
+    (through(_NOTHING_LISTENS), "the proxy 127.0.0.1:9 does not answer: connection refused"),
+    (f"http://me:{_PASSWORD}@no.such.invalid:1", "the proxy no.such.invalid:1 does not answer: its host name"),
+    (f"http://me:{_PASSWORD}@host:port", "the proxy in HTTPS_PROXY is not a URL"),
+    ("http://", "the proxy in HTTPS_PROXY is not a URL"),
 )
 def test_a_proxy_that_is_not_there_is_named(offline: CliWorld, proxy: str, words: str) -> None:
     ran = offline.call("blob", "show", "site/a", *_ACCOUNT, "--timeout", "1s", env={"HTTPS_PROXY": proxy})

@@ -110,29 +110,27 @@ def test_lines_of_one_address_keep_their_order_and_a_container_comes_before_its_
 
 @cases(
     "line, message",
-    [
-        ("lock run x -- true", "lock run cannot run in a batch: it runs a command of yours"),
-        ("file lock run s/x -- true", "file lock run cannot run in a batch: it runs a command of yours"),
-        ("queue work q -- true", "queue work cannot run in a batch: it runs a command of yours"),
-        ("safe-update blob:s/x -- cat", "safe-update cannot run in a batch: it runs a command of yours"),
-        ("emulator run -- true", "emulator run cannot run in a batch: it runs a command of yours"),
-        ("emulator start", "emulator start cannot run in a batch: it starts and stops servers"),
-        ("edit blob:s/x", "edit cannot run in a batch: it needs a terminal"),
-        ("demo", "demo cannot run in a batch: it needs a terminal"),
-        ("batch", "batch cannot run in a batch: its lines belong into this one"),
-        ("lock hold x", "lock hold cannot run in a batch: it leaves a process behind"),
-        ("blob get s/x", "the content would go to stdout, where the results are"),
-        ("file get s/x -f -", "the content would go to stdout, where the results are"),
-        ("blob show s/x -o table", "the result of a line is JSON"),
-        ("blob show s/x --debug", "--debug is not for a line of a batch"),
-        ("lock list s --watch", "--watch is not for a line of a batch"),
-        ("blob show s/x --help", "this line shows help, and does nothing"),
-        ("blob", "azguard blob needs a command"),
-        ("blob shwo s/x", "no such command 'shwo'"),
-        ("blob put s/x --etag ''", "--etag is empty"),
-        ("blob put s/x -r --etag 0x1", "--recursive and --etag do not go together: each file has a version of its own"),
-        ('{"args": []}', '"args" is not a list of texts'),
-    ],
+    ("lock run x -- true", "lock run cannot run in a batch: it runs a command of yours"),
+    ("file lock run s/x -- true", "file lock run cannot run in a batch: it runs a command of yours"),
+    ("queue work q -- true", "queue work cannot run in a batch: it runs a command of yours"),
+    ("safe-update blob:s/x -- cat", "safe-update cannot run in a batch: it runs a command of yours"),
+    ("emulator run -- true", "emulator run cannot run in a batch: it runs a command of yours"),
+    ("emulator start", "emulator start cannot run in a batch: it starts and stops servers"),
+    ("edit blob:s/x", "edit cannot run in a batch: it needs a terminal"),
+    ("demo", "demo cannot run in a batch: it needs a terminal"),
+    ("batch", "batch cannot run in a batch: its lines belong into this one"),
+    ("lock hold x", "lock hold cannot run in a batch: it leaves a process behind"),
+    ("blob get s/x", "the content would go to stdout, where the results are"),
+    ("file get s/x -f -", "the content would go to stdout, where the results are"),
+    ("blob show s/x -o table", "the result of a line is JSON"),
+    ("blob show s/x --debug", "--debug is not for a line of a batch"),
+    ("lock list s --watch", "--watch is not for a line of a batch"),
+    ("blob show s/x --help", "this line shows help, and does nothing"),
+    ("blob", "azguard blob needs a command"),
+    ("blob shwo s/x", "no such command 'shwo'"),
+    ("blob put s/x --etag ''", "--etag is empty"),
+    ("blob put s/x -r --etag 0x1", "--recursive and --etag do not go together: each file has a version of its own"),
+    ('{"args": []}', '"args" is not a list of texts'),
 )
 def test_a_line_that_cannot_run_is_refused_with_its_number_before_anything_is_sent(
     cli: CliWorld, site: str, line: str, message: str
@@ -276,14 +274,12 @@ def test_lines_go_on_when_no_one_reads_their_results(cli: CliWorld, site: str) -
 
 @cases(
     "words, message",
-    [
-        (("-o", "table"), "--output 'table' is not known"),
-        (("-o", "json", "-o", "none"), "--output/-o is given twice, and takes one value"),
-        (("--jobs", "0"), "--jobs: '0' is not a whole number from 1 to 64"),
-        (("--if-match", "*"), "--if-match is not enforced here: each line has conditions of its own"),
-        (("--query", "[0]"), "--query '[0]' needs all lines at once, and each is printed as it comes"),
-        (("-f", "none"), "none cannot be read: No such file or directory"),
-    ],
+    (("-o", "table"), "--output 'table' is not known"),
+    (("-o", "json", "-o", "none"), "--output/-o is given twice, and takes one value"),
+    (("--jobs", "0"), "--jobs: '0' is not a whole number from 1 to 64"),
+    (("--if-match", "*"), "--if-match is not enforced here: each line has conditions of its own"),
+    (("--query", "[0]"), "--query '[0]' needs all lines at once, and each is printed as it comes"),
+    (("-f", "none"), "none cannot be read: No such file or directory"),
 )
 def test_batch_itself_refuses(cli: CliWorld, words: tuple[str, ...], message: str) -> None:
     ran = play(cli, "version", *words)

@@ -289,11 +289,9 @@ def test_a_block_blob_cannot_be_sealed(cli: CliWorld) -> None:
 # The emulator lets a sealed blob grow, so a scripted service answers as the live one is documented to.
 @cases(
     ("status", "code", "exit_code", "words"),
-    [
-        (409, "BlobIsSealed", 40, "begin another blob"),
-        (409, "BlockCountExceedsLimit", 40, "begin another blob"),
-        (412, "MaxBlobSizeConditionNotMet", 42, "raise --max-size"),
-    ],
+    (409, "BlobIsSealed", 40, "begin another blob"),
+    (409, "BlockCountExceedsLimit", 40, "begin another blob"),
+    (412, "MaxBlobSizeConditionNotMet", 42, "raise --max-size"),
 )
 def test_a_refusal_of_the_live_service_says_what_to_do(
     offline: CliWorld, status: int, code: str, exit_code: int, words: str

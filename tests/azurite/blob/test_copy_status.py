@@ -279,20 +279,18 @@ def test_a_list_of_containers_tells_which_are_kept_and_for_how_long(live: Live) 
 
 @cases(
     ("script", "code"),
-    [
-        ((kept(), Answer(404)), 44),
-        ((kept("01D6", "01D7"), Answer(404)), 2),
-        ((kept("01D6"), Answer(409, "ContainerAlreadyExists"), kept("01D6")), 45),
-        # The network sent it twice, and the second copy was refused.
-        ((kept("01D6"), Answer(409, "ContainerAlreadyExists"), kept(), BACK), 0),
-        ((kept("01D6"), Answer(409, "ContainerBeingDeleted"), kept("01D6")), 49),
-        ((kept("01D6"), Answer(503), kept(), BACK), 0),
-        ((kept("01D6"), Answer(503), kept("01D6"), Answer(201), BACK), 0),
-        # Another container has the name, or the version went elsewhere.
-        ((kept("01D6"), Answer(503), kept(), shown(ENDED)), 74),
-        ((kept("01D6"), Answer(503), kept(), Answer(404, "ContainerNotFound")), 74),
-        ((kept("01D6"), Answer(201), Answer(403, "AuthorizationPermissionMismatch")), 0),
-    ],
+    ((kept(), Answer(404)), 44),
+    ((kept("01D6", "01D7"), Answer(404)), 2),
+    ((kept("01D6"), Answer(409, "ContainerAlreadyExists"), kept("01D6")), 45),
+    # The network sent it twice, and the second copy was refused.
+    ((kept("01D6"), Answer(409, "ContainerAlreadyExists"), kept(), BACK), 0),
+    ((kept("01D6"), Answer(409, "ContainerBeingDeleted"), kept("01D6")), 49),
+    ((kept("01D6"), Answer(503), kept(), BACK), 0),
+    ((kept("01D6"), Answer(503), kept("01D6"), Answer(201), BACK), 0),
+    # Another container has the name, or the version went elsewhere.
+    ((kept("01D6"), Answer(503), kept(), shown(ENDED)), 74),
+    ((kept("01D6"), Answer(503), kept(), Answer(404, "ContainerNotFound")), 74),
+    ((kept("01D6"), Answer(201), Answer(403, "AuthorizationPermissionMismatch")), 0),
 )
 def test_an_undelete_of_a_container_is_settled_by_what_is_still_kept(
     tmp_path: Path, script: tuple[Answer, ...], code: int

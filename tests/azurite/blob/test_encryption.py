@@ -67,7 +67,7 @@ _STORIES = {
 }
 
 
-@cases("first", list(_STORIES))
+@cases("first", *list(_STORIES))
 def test_a_blob_is_read_and_written_with_its_key_alone(first: str, cli: CliWorld, keyed: KeyedService) -> None:
     blob = f"{cli.container()}/a"
     assert run(cli, first.format(blob), *_WITH_KEY).code == 0
@@ -83,15 +83,13 @@ def test_a_blob_is_read_and_written_with_its_key_alone(first: str, cli: CliWorld
 
 @cases(
     ("given", "code", "words"),
-    [
-        ({"AZGUARD_ENCRYPTION_KEY": _KEY}, 0, ""),
-        ({"AZGUARD_ENCRYPTION_KEY": "@raw"}, 0, ""),
-        ({"AZGUARD_ENCRYPTION_KEY": ""}, 78, "AZGUARD_ENCRYPTION_KEY is set but empty"),
-        ({"AZGUARD_ENCRYPTION_KEY": "@none"}, 78, "the secret's file 'none' cannot be read"),
-        ({"AZGUARD_ENCRYPTION_KEY": "@a.json"}, 78, "which is 32 bytes in base64: it is not base64"),
-        ({"AZGUARD_ENCRYPTION_KEY": _KEY[:-4]}, 78, "it is base64 of 30 bytes"),
-        ({"AZGUARD_ENCRYPTION_KEY": f"{_KEY}é"}, 78, "it is not base64"),
-    ],
+    ({"AZGUARD_ENCRYPTION_KEY": _KEY}, 0, ""),
+    ({"AZGUARD_ENCRYPTION_KEY": "@raw"}, 0, ""),
+    ({"AZGUARD_ENCRYPTION_KEY": ""}, 78, "AZGUARD_ENCRYPTION_KEY is set but empty"),
+    ({"AZGUARD_ENCRYPTION_KEY": "@none"}, 78, "the secret's file 'none' cannot be read"),
+    ({"AZGUARD_ENCRYPTION_KEY": "@a.json"}, 78, "which is 32 bytes in base64: it is not base64"),
+    ({"AZGUARD_ENCRYPTION_KEY": _KEY[:-4]}, 78, "it is base64 of 30 bytes"),
+    ({"AZGUARD_ENCRYPTION_KEY": f"{_KEY}é"}, 78, "it is not base64"),
 )
 def test_a_key_is_base64_or_a_file_of_it_or_of_its_bytes(
     given: dict[str, str], code: int, words: str, cli: CliWorld, keyed: KeyedService

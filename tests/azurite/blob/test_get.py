@@ -45,15 +45,13 @@ def test_content_is_validated_where_that_is_asked_for(cli: CliWorld, site: str, 
 
 @cases(
     ("words", "start", "end"),
-    [
-        (("--offset", "3"), 3, None),
-        (("--offset", "1K", "--length", "2KiB"), 1024, 3072),
-        (("--length", "9MiB"), 0, 9 * MIB),
-        (("--offset", "5", "--length", "11MiB"), 5, 5 + 11 * MIB),
-        (("--start-range", "4", "--end-range", "9"), 4, 10),
-        (("--offset", "1MiB", "--length", "1MiB", "--validate-content"), MIB, 2 * MIB),
-        (("--offset", str(10 * MIB)), 10 * MIB, None),
-    ],
+    (("--offset", "3"), 3, None),
+    (("--offset", "1K", "--length", "2KiB"), 1024, 3072),
+    (("--length", "9MiB"), 0, 9 * MIB),
+    (("--offset", "5", "--length", "11MiB"), 5, 5 + 11 * MIB),
+    (("--start-range", "4", "--end-range", "9"), 4, 10),
+    (("--offset", "1MiB", "--length", "1MiB", "--validate-content"), MIB, 2 * MIB),
+    (("--offset", str(10 * MIB)), 10 * MIB, None),
 )
 def test_a_part_is_read_that_guards_no_put(
     cli: CliWorld, site: str, words: tuple[str, ...], start: int, end: int | None
@@ -71,12 +69,10 @@ def test_a_part_is_read_that_guards_no_put(
 
 @cases(
     ("words", "code", "told"),
-    [
-        (("--offset", "11"), 40, "has only 10 bytes"),
-        (("--offset", "9", "--end-range", "3"), 2, "--end-range is before --offset"),
-        (("--length", "1", "--end-range", "3"), 2, "--length and --end-range do not go together"),
-        (("--length", "0"), 2, "less than 1 byte"),
-    ],
+    (("--offset", "11"), 40, "has only 10 bytes"),
+    (("--offset", "9", "--end-range", "3"), 2, "--end-range is before --offset"),
+    (("--length", "1", "--end-range", "3"), 2, "--length and --end-range do not go together"),
+    (("--length", "0"), 2, "less than 1 byte"),
 )
 def test_bytes_that_are_not_there_are_refused(
     cli: CliWorld, site: str, words: tuple[str, ...], code: int, told: str

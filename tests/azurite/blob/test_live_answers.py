@@ -66,7 +66,7 @@ def test_an_archived_blob_that_cannot_be_leased_is_left_alone() -> None:
     assert caught.value.reason == "archived_not_leasable"
 
 
-@cases("which", ["snapshot", "versionid"])
+@cases("which", "snapshot", "versionid")
 def test_the_address_of_a_snapshot_or_version_goes_out_without_a_lease(which: str) -> None:
     found, transport = scripted(Kind.BLOB, now_is("available"), (200, None, {}))
     target = found._replace(address=parse(f"blob:site/a?{which}=2026-11-21T10:00:00.0000000Z").address)

@@ -200,11 +200,9 @@ def test_a_condition_on_ranges_is_kept(cli: CliWorld, seen: str) -> None:
 
 @cases(
     ("words", "said"),
-    [
-        (("--offset", "10"), "--offset 0 or --offset 512"),
-        (("--length", "10"), "--length 512 or --length 1024"),
-        (("--offset", ""), "--offset: '' is not a number of bytes"),
-    ],
+    (("--offset", "10"), "--offset 0 or --offset 512"),
+    (("--length", "10"), "--length 512 or --length 1024"),
+    (("--offset", ""), "--offset: '' is not a number of bytes"),
 )
 def test_a_part_of_a_page_has_no_ranges(offline: CliWorld, words: tuple[str, ...], said: str) -> None:
     ran = offline.call("blob", "page", "ranges", "disks/a", *words, "--emulator")

@@ -51,36 +51,34 @@ class Sent(NamedTuple):
 
 @cases(
     ("words", "before", "sent", "told"),
-    [
-        ((*HOLD, "set"), FREE, Sent("PUT", "legalhold", "true"), (True, None, None)),
-        ((*HOLD, "clear"), HELD, Sent("PUT", "legalhold", "false"), (False, None, None)),
-        (
-            (*POLICY, "set", "2031-01-01"),
-            FREE,
-            Sent("PUT", "immutabilityPolicies", None, Y2031, "Unlocked"),
-            (False, "2031-01-01T00:00:00Z", "unlocked"),
-        ),
-        (
-            (*POLICY, "set", "2030-01-01", "--shorten"),
-            UNTIL_2031,
-            Sent("PUT", "immutabilityPolicies", None, Y2030, "Unlocked"),
-            (False, "2030-01-01T00:00:00Z", "unlocked"),
-        ),
-        (
-            (*POLICY, "set", "2031-01-01", "--policy-mode", "Locked", "--cannot-be-undone"),
-            UNTIL_2030,
-            Sent("PUT", "immutabilityPolicies", None, Y2031, "Locked"),
-            (False, "2031-01-01T00:00:00Z", "locked"),
-        ),
-        # It stays locked without a word of it.
-        (
-            (*POLICY, "set", "2031-01-01", "--cannot-be-undone"),
-            LOCKED,
-            Sent("PUT", "immutabilityPolicies", None, Y2031, "Locked"),
-            (False, "2031-01-01T00:00:00Z", "locked"),
-        ),
-        ((*POLICY, "clear"), UNTIL_2030, Sent("DELETE", "immutabilityPolicies"), (False, None, None)),
-    ],
+    ((*HOLD, "set"), FREE, Sent("PUT", "legalhold", "true"), (True, None, None)),
+    ((*HOLD, "clear"), HELD, Sent("PUT", "legalhold", "false"), (False, None, None)),
+    (
+        (*POLICY, "set", "2031-01-01"),
+        FREE,
+        Sent("PUT", "immutabilityPolicies", None, Y2031, "Unlocked"),
+        (False, "2031-01-01T00:00:00Z", "unlocked"),
+    ),
+    (
+        (*POLICY, "set", "2030-01-01", "--shorten"),
+        UNTIL_2031,
+        Sent("PUT", "immutabilityPolicies", None, Y2030, "Unlocked"),
+        (False, "2030-01-01T00:00:00Z", "unlocked"),
+    ),
+    (
+        (*POLICY, "set", "2031-01-01", "--policy-mode", "Locked", "--cannot-be-undone"),
+        UNTIL_2030,
+        Sent("PUT", "immutabilityPolicies", None, Y2031, "Locked"),
+        (False, "2031-01-01T00:00:00Z", "locked"),
+    ),
+    # It stays locked without a word of it.
+    (
+        (*POLICY, "set", "2031-01-01", "--cannot-be-undone"),
+        LOCKED,
+        Sent("PUT", "immutabilityPolicies", None, Y2031, "Locked"),
+        (False, "2031-01-01T00:00:00Z", "locked"),
+    ),
+    ((*POLICY, "clear"), UNTIL_2030, Sent("DELETE", "immutabilityPolicies"), (False, None, None)),
 )
 def test_a_change_names_the_version_that_was_seen(
     tmp_path: Path, words: tuple[str, ...], before: Answer, sent: Sent, told: tuple[object, ...]
@@ -103,13 +101,11 @@ def test_a_change_names_the_version_that_was_seen(
 
 @cases(
     ("words", "before"),
-    [
-        ((*HOLD, "set"), HELD),
-        ((*HOLD, "clear"), UNTIL_2030),
-        ((*POLICY, "set", "2030-01-01"), UNTIL_2030),
-        ((*POLICY, "set", "2030-01-01", "--cannot-be-undone"), LOCKED),
-        ((*POLICY, "clear"), HELD),
-    ],
+    ((*HOLD, "set"), HELD),
+    ((*HOLD, "clear"), UNTIL_2030),
+    ((*POLICY, "set", "2030-01-01"), UNTIL_2030),
+    ((*POLICY, "set", "2030-01-01", "--cannot-be-undone"), LOCKED),
+    ((*POLICY, "clear"), HELD),
 )
 def test_what_is_so_already_is_not_sent(tmp_path: Path, words: tuple[str, ...], before: Answer) -> None:
     ran, service = run(tmp_path, (*words, *SEEN), before)
@@ -118,22 +114,15 @@ def test_what_is_so_already_is_not_sent(tmp_path: Path, words: tuple[str, ...], 
 
 @cases(
     ("words", "before", "code", "hint"),
-    [
-        ((*HOLD, "clear"), shown(OTHER, held=True), 42, "azguard blob show site/a"),
-        ((*POLICY, "set", "2030-01-01"), UNTIL_2031, 42, "--shorten"),
-        ((*POLICY, "set", "2030-01-01", "--policy-mode", "locked", "--cannot-be-undone"), UNTIL_2031, 42, "--shorten"),
-        ((*POLICY, "set", "2031-01-01"), LOCKED, 42, "--cannot-be-undone"),
-        ((*POLICY, "set", "2029-01-01", "--shorten"), LOCKED, 43, "azguard blob immutability show site/a"),
-        (
-            (*POLICY, "set", "2031-01-01", "--policy-mode", "unlocked"),
-            LOCKED,
-            43,
-            "azguard blob immutability show site/a",
-        ),
-        ((*POLICY, "clear"), LOCKED, 43, "azguard blob immutability show site/a"),
-        ((*HOLD, "set"), shown(version=""), 40, "--last-writer-wins"),
-        ((*HOLD, "set"), Answer(404, "BlobNotFound"), 42, ""),
-    ],
+    ((*HOLD, "clear"), shown(OTHER, held=True), 42, "azguard blob show site/a"),
+    ((*POLICY, "set", "2030-01-01"), UNTIL_2031, 42, "--shorten"),
+    ((*POLICY, "set", "2030-01-01", "--policy-mode", "locked", "--cannot-be-undone"), UNTIL_2031, 42, "--shorten"),
+    ((*POLICY, "set", "2031-01-01"), LOCKED, 42, "--cannot-be-undone"),
+    ((*POLICY, "set", "2029-01-01", "--shorten"), LOCKED, 43, "azguard blob immutability show site/a"),
+    ((*POLICY, "set", "2031-01-01", "--policy-mode", "unlocked"), LOCKED, 43, "azguard blob immutability show site/a"),
+    ((*POLICY, "clear"), LOCKED, 43, "azguard blob immutability show site/a"),
+    ((*HOLD, "set"), shown(version=""), 40, "--last-writer-wins"),
+    ((*HOLD, "set"), Answer(404, "BlobNotFound"), 42, ""),
 )
 def test_what_could_take_protection_away_is_refused_before_it_is_sent(
     tmp_path: Path, words: tuple[str, ...], before: Answer, code: int, hint: str
@@ -145,25 +134,23 @@ def test_what_could_take_protection_away_is_refused_before_it_is_sent(
 
 @cases(
     ("words", "script", "code", "sent"),
-    [
-        # It is there: by us, or by another to the same end.
-        ((*HOLD, "set"), (FREE, LOST, HELD), 0, 1),
-        ((*HOLD, "clear"), (HELD, LOST, FREE), 0, 1),
-        ((*POLICY, "clear"), (UNTIL_2030, LOST, FREE), 0, 1),
-        # What protects more is sent again.
-        ((*HOLD, "set"), (FREE, LOST, FREE, DONE), 0, 2),
-        ((*POLICY, "set", "2031-01-01"), (UNTIL_2030, LOST, UNTIL_2030, DONE), 0, 2),
-        # What takes protection away is not.
-        ((*HOLD, "clear"), (HELD, LOST, HELD), 74, 1),
-        ((*POLICY, "clear"), (UNTIL_2030, LOST, UNTIL_2030), 74, 1),
-        ((*POLICY, "set", "2030-01-01", "--shorten"), (UNTIL_2031, LOST, UNTIL_2031), 74, 1),
-        # Another has prolonged it meanwhile: sent again it would be shortened.
-        ((*POLICY, "set", "2030-01-01"), (FREE, LOST, UNTIL_2031), 74, 1),
-        ((*HOLD, "set"), (FREE, LOST, Answer(404, "BlobNotFound")), 74, 1),
-        # The second copy of a request that the network sent twice is refused.
-        ((*POLICY, "clear"), (UNTIL_2030, Answer(409, "Conflict"), FREE), 0, 1),
-        ((*POLICY, "set", "2031-01-01"), (FREE, Answer(409, "BlobImmutableDueToPolicy"), FREE), 43, 1),
-    ],
+    # It is there: by us, or by another to the same end.
+    ((*HOLD, "set"), (FREE, LOST, HELD), 0, 1),
+    ((*HOLD, "clear"), (HELD, LOST, FREE), 0, 1),
+    ((*POLICY, "clear"), (UNTIL_2030, LOST, FREE), 0, 1),
+    # What protects more is sent again.
+    ((*HOLD, "set"), (FREE, LOST, FREE, DONE), 0, 2),
+    ((*POLICY, "set", "2031-01-01"), (UNTIL_2030, LOST, UNTIL_2030, DONE), 0, 2),
+    # What takes protection away is not.
+    ((*HOLD, "clear"), (HELD, LOST, HELD), 74, 1),
+    ((*POLICY, "clear"), (UNTIL_2030, LOST, UNTIL_2030), 74, 1),
+    ((*POLICY, "set", "2030-01-01", "--shorten"), (UNTIL_2031, LOST, UNTIL_2031), 74, 1),
+    # Another has prolonged it meanwhile: sent again it would be shortened.
+    ((*POLICY, "set", "2030-01-01"), (FREE, LOST, UNTIL_2031), 74, 1),
+    ((*HOLD, "set"), (FREE, LOST, Answer(404, "BlobNotFound")), 74, 1),
+    # The second copy of a request that the network sent twice is refused.
+    ((*POLICY, "clear"), (UNTIL_2030, Answer(409, "Conflict"), FREE), 0, 1),
+    ((*POLICY, "set", "2031-01-01"), (FREE, Answer(409, "BlobImmutableDueToPolicy"), FREE), 43, 1),
 )
 def test_a_lost_answer_is_settled_by_what_is_there(
     tmp_path: Path, words: tuple[str, ...], script: tuple[Answer, ...], code: int, sent: int

@@ -67,8 +67,8 @@ def test_a_put_over_a_version_that_is_gone_keeps_nothing(cli: CliWorld, blob: st
 
 @cases(
     "words",
-    [("--last-writer-wins",), ("--fence", "7"), ("--if-match", "*"), ("--if-tags", "\"a\" = 'b'"),
-     ("--if-unmodified-since", "2101-01-01"), ("--if-none-match", "0x1")],
+    ("--last-writer-wins",), ("--fence", "7"), ("--if-match", "*"), ("--if-tags", "\"a\" = 'b'"),
+     ("--if-unmodified-since", "2101-01-01"), ("--if-none-match", "0x1"),
 )  # fmt: skip
 def test_a_put_for_no_one_version_is_refused_before_any_request(
     cli: CliWorld, blob: str, words: tuple[str, ...]

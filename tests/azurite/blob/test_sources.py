@@ -24,8 +24,8 @@ PUT = ("blob", "page", "put", "disks/a", "--source", "site/part", "--etag", '"0x
 
 @cases(
     ("words", "script", "written"),
-    [(APPEND, (SOURCE, LOG, LEASED, APPENDED, RELEASED), "appended_bytes"),
-     (PUT, (SOURCE, DISK, LEASED, WRITTEN, RELEASED), "written_bytes")],
+    (APPEND, (SOURCE, LOG, LEASED, APPENDED, RELEASED), "appended_bytes"),
+     (PUT, (SOURCE, DISK, LEASED, WRITTEN, RELEASED), "written_bytes"),
 )  # fmt: skip
 def test_one_version_of_the_source_is_taken_under_a_lease(
     offline: CliWorld, words: tuple[str, ...], script: tuple[Answer, ...], written: str
@@ -41,8 +41,8 @@ def test_one_version_of_the_source_is_taken_under_a_lease(
     assert sent["x-ms-lease-id"] == service.asked[2][1]["x-ms-proposed-lease-id"]
 
 
-@cases(("status", "code"), [(412, "CannotVerifyCopySource"), (304, "CannotVerifyCopySource")])
-@cases(("words", "there"), [(APPEND, LOG), (PUT, DISK)])
+@cases(("status", "code"), (412, "CannotVerifyCopySource"), (304, "CannotVerifyCopySource"))
+@cases(("words", "there"), (APPEND, LOG), (PUT, DISK))
 def test_a_source_that_changed_is_told_as_the_source(
     offline: CliWorld, words: tuple[str, ...], there: Answer, status: int, code: str
 ) -> None:
@@ -52,7 +52,7 @@ def test_a_source_that_changed_is_told_as_the_source(
     assert (ran.code, ran.error["side"], ran.error["address"]) == (42, "source", "blob:site/part"), ran.err
 
 
-@cases("words", [APPEND, PUT_NEW])
+@cases("words", APPEND, PUT_NEW)
 def test_a_condition_on_the_source_is_asked_of_the_source(offline: CliWorld, words: tuple[str, ...]) -> None:
     with scripted_service.running(Answer(412, "ConditionNotMet")) as service:
         ran = offline.call(*words, "--source-if-match", '"0x9"', "--connection-string", service.connection_string)

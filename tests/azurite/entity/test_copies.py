@@ -111,8 +111,8 @@ def test_last_writer_wins_stands_above_the_version_of_the_copy(cli: CliWorld, or
     assert write(cli, verb, order, copy, "--last-writer-wins").json["guard"] == "none"
 
 
-@cases("verb", VERBS)
-@cases("etag", ["*", "", None, 5, '"0x1"', 'W/"*"', OLD.strip('"'), f"{OLD}\n"])
+@cases("verb", *VERBS)
+@cases("etag", "*", "", None, 5, '"0x1"', 'W/"*"', OLD.strip('"'), f"{OLD}\n")
 def test_a_copy_whose_version_is_none_is_refused_before_any_request(watched: Watched, verb: str, etag: object) -> None:
     before = len(watched.between.log)
     ran = write(watched.cli, verb, watched.order, {**watched.copy, "odata.etag": etag})
@@ -120,7 +120,7 @@ def test_a_copy_whose_version_is_none_is_refused_before_any_request(watched: Wat
     assert (ran.code, "odata.etag" in ran.error["message"], asked) == (2, True, [])
 
 
-@cases("verb", VERBS)
+@cases("verb", *VERBS)
 def test_a_copy_with_two_versions_is_refused(cli: CliWorld, order: str, verb: str) -> None:
     ran = write(cli, verb, order, {**read(cli, order), "etag": OLD})
     assert (ran.code, "two versions" in ran.error["message"], OLD in ran.error["message"]) == (2, True, True)
@@ -132,7 +132,7 @@ def test_a_property_called_etag_is_a_property(cli: CliWorld, order: str) -> None
     assert read(cli, order)["etag"] == "mine"
 
 
-@cases("verb", ["delete", "line delete"])
+@cases("verb", "delete", "line delete")
 def test_a_delete_by_a_copy_that_tells_no_version_is_refused(cli: CliWorld, order: str, verb: str) -> None:
     copy = read(cli, order)
     del copy["odata.etag"]
@@ -140,7 +140,7 @@ def test_a_delete_by_a_copy_that_tells_no_version_is_refused(cli: CliWorld, orde
     assert (ran.code, "odata.etag" in ran.error["message"], cli.call("entity", "get", order).code) == (2, True, 0)
 
 
-@cases("verb", ["delete", "line delete", "replace"])
+@cases("verb", "delete", "line delete", "replace")
 def test_the_copy_of_another_entity_is_refused(cli: CliWorld, order: str, verb: str) -> None:
     assert write(cli, verb, order, {**read(cli, order), "RowKey": "1008"}).code == 2
 

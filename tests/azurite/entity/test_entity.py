@@ -77,21 +77,19 @@ def test_a_property_called_etag_is_written(cli: CliWorld, order: str) -> None:
 
 @cases(
     ("content", "message"),
-    [
-        ("", "stdin is empty, and it is to hold JSON"),
-        ("[]", "stdin is not a JSON object"),
-        ("\xff", "Expecting value"),
-        ('{"a": 1, "a": 2}', 'stdin is not JSON: the key "a" appears twice in one object'),
-        ('{"a": NaN}', "is not a JSON number"),
-        ('{"a": {}}', "a: a property is a string, a number or a boolean, not a JSON object"),
-        ('{"a": 3000000000}', "a is beyond what Edm.Int32 takes"),
-        ('{"a@odata.type": "Edm.Int64"}', "a@odata.type annotates a property that is not there"),
-        ('{"PartitionKey": "us"}', "PartitionKey is 'us' in the entity, and 'eu' in the address"),
-        ('{"RowKey": 1007}', "RowKey is 1007 in the entity, and '1007' in the address"),
-        (json.dumps({"a": "x" * 33_000}), "a has 66,000 bytes in UTF-16, and the service takes 65,536 (64 KiB)"),
-        (json.dumps({f"p{n}": n for n in range(253)}), "p252 is one property too many"),
-        (json.dumps({f"p{n}": n for n in range(252)}), "with azguard's lineage in it azguardlineage is one property"),
-    ],
+    ("", "stdin is empty, and it is to hold JSON"),
+    ("[]", "stdin is not a JSON object"),
+    ("\xff", "Expecting value"),
+    ('{"a": 1, "a": 2}', 'stdin is not JSON: the key "a" appears twice in one object'),
+    ('{"a": NaN}', "is not a JSON number"),
+    ('{"a": {}}', "a: a property is a string, a number or a boolean, not a JSON object"),
+    ('{"a": 3000000000}', "a is beyond what Edm.Int32 takes"),
+    ('{"a@odata.type": "Edm.Int64"}', "a@odata.type annotates a property that is not there"),
+    ('{"PartitionKey": "us"}', "PartitionKey is 'us' in the entity, and 'eu' in the address"),
+    ('{"RowKey": 1007}', "RowKey is 1007 in the entity, and '1007' in the address"),
+    (json.dumps({"a": "x" * 33_000}), "a has 66,000 bytes in UTF-16, and the service takes 65,536 (64 KiB)"),
+    (json.dumps({f"p{n}": n for n in range(253)}), "p252 is one property too many"),
+    (json.dumps({f"p{n}": n for n in range(252)}), "with azguard's lineage in it azguardlineage is one property"),
 )
 def test_what_is_no_entity_is_refused_and_says_why(cli: CliWorld, order: str, content: str, message: str) -> None:
     ran = insert(cli, order, content)

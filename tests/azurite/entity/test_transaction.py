@@ -194,8 +194,8 @@ REFUSED: list[tuple[Any, int, str]] = [
 ]  # fmt: skip
 
 
-@cases("dry_run", [(), ("--dry-run",)])
-@cases(("case", "code", "message"), REFUSED)
+@cases("dry_run", (), ("--dry-run",))
+@cases(("case", "code", "message"), *REFUSED)
 def test_what_cannot_be_a_transaction_is_refused_before_any_request(
     watched: Watched, case: Any, code: int, message: str, dry_run: tuple[str, ...]
 ) -> None:

@@ -59,16 +59,14 @@ def _pairs(words: tuple[str, ...]) -> list[tuple[str, str]]:
 
 @cases(
     ("one", "other"),
-    [
-        (typed("5", "Int64"), typed(5, "Int64")),
-        (typed(5, "Int32"), {"p": 5}),
-        (typed(1, "Double"), {"p": 1.0}),
-        (typed("2026-11-21T10:00Z", "DateTime"), typed("2026-11-21T10:00:00.0000000Z", "DateTime")),
-        (typed("C9DA6455-213D-42C9-9A79-3E9149A57833", "Guid"), typed("c9da6455213d42c99a793e9149a57833", "Guid")),
-        ({"p": "x", "Timestamp": "2026-11-21T10:00:00Z"}, {"p": "x"}),
-        ({"p": "x", "q": None}, {"p": "x"}),
-        ({"p": 1, "a": 2}, {"a": 2, "p": 1}),
-    ],
+    (typed("5", "Int64"), typed(5, "Int64")),
+    (typed(5, "Int32"), {"p": 5}),
+    (typed(1, "Double"), {"p": 1.0}),
+    (typed("2026-11-21T10:00Z", "DateTime"), typed("2026-11-21T10:00:00.0000000Z", "DateTime")),
+    (typed("C9DA6455-213D-42C9-9A79-3E9149A57833", "Guid"), typed("c9da6455213d42c99a793e9149a57833", "Guid")),
+    ({"p": "x", "Timestamp": "2026-11-21T10:00:00Z"}, {"p": "x"}),
+    ({"p": "x", "q": None}, {"p": "x"}),
+    ({"p": 1, "a": 2}, {"a": 2, "p": 1}),
 )
 def test_equal_types_and_values_have_one_spelling(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert entity_json.canonicalize(text(**one), ADDRESS) == entity_json.canonicalize(text(**other), ADDRESS)
@@ -76,14 +74,12 @@ def test_equal_types_and_values_have_one_spelling(one: dict[str, Any], other: di
 
 @cases(
     ("one", "other"),
-    [
-        (typed("5", "Int64"), {"p": 5}),
-        ({"p": "5"}, {"p": 5}),
-        ({"p": 1.0}, {"p": 1}),
-        ({"p": True}, {"p": 1}),
-        (typed("2026-11-21T10:00:00Z", "DateTime"), {"p": "2026-11-21T10:00:00Z"}),
-        (typed("2026-11-21T10:00:00.0000001Z", "DateTime"), typed("2026-11-21T10:00:00Z", "DateTime")),
-    ],
+    (typed("5", "Int64"), {"p": 5}),
+    ({"p": "5"}, {"p": 5}),
+    ({"p": 1.0}, {"p": 1}),
+    ({"p": True}, {"p": 1}),
+    (typed("2026-11-21T10:00:00Z", "DateTime"), {"p": "2026-11-21T10:00:00Z"}),
+    (typed("2026-11-21T10:00:00.0000001Z", "DateTime"), typed("2026-11-21T10:00:00Z", "DateTime")),
 )
 def test_another_type_or_value_is_another_spelling(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert entity_json.canonicalize(text(**one), ADDRESS) != entity_json.canonicalize(text(**other), ADDRESS)
@@ -95,18 +91,16 @@ def test_keys_that_a_transform_leaves_out_are_those_of_the_address() -> None:
 
 @cases(
     ("content", "words"),
-    [
-        (b'{"RowKey": "2"}', "RowKey is part of the entity's name and cannot change"),
-        (b'{"PartitionKey": 1}', "PartitionKey is part of the entity's name and cannot change"),
-        (b'{"n": 1, "n@odata.type": "Edm.Guid"}', "n: 1 is not an Edm.Guid"),
-        (b'{"n": [1]}', "n: a property is a string, a number or a boolean, not a JSON array"),
-        (b'{"n": 1, "n": 2}', 'the new entity is not JSON: the key "n" appears twice in one object'),
-        (b'{"n": NaN}', "the new entity is not JSON: line 1, column 7: NaN is not a JSON number"),
-        (b"[1]", "the new entity is not a JSON object"),
-        (b"\xff", "the new entity is not UTF-8, at byte 0"),
-        (b'{"azguardlineage": ""}', "azguardlineage is how azguard knows its own writes; it cannot be edited"),
-        (b'{"x@odata.type": "Edm.Int64"}', "x@odata.type annotates a property that is not there"),
-    ],
+    (b'{"RowKey": "2"}', "RowKey is part of the entity's name and cannot change"),
+    (b'{"PartitionKey": 1}', "PartitionKey is part of the entity's name and cannot change"),
+    (b'{"n": 1, "n@odata.type": "Edm.Guid"}', "n: 1 is not an Edm.Guid"),
+    (b'{"n": [1]}', "n: a property is a string, a number or a boolean, not a JSON array"),
+    (b'{"n": 1, "n": 2}', 'the new entity is not JSON: the key "n" appears twice in one object'),
+    (b'{"n": NaN}', "the new entity is not JSON: line 1, column 7: NaN is not a JSON number"),
+    (b"[1]", "the new entity is not a JSON object"),
+    (b"\xff", "the new entity is not UTF-8, at byte 0"),
+    (b'{"azguardlineage": ""}', "azguardlineage is how azguard knows its own writes; it cannot be edited"),
+    (b'{"x@odata.type": "Edm.Int64"}', "x@odata.type annotates a property that is not there"),
 )
 def test_what_is_no_entity_is_refused_by_name(content: bytes, words: str) -> None:
     with pytest.raises(TransformFailed) as refused:
@@ -129,31 +123,29 @@ def test_a_type_without_a_property_that_was_never_there_is_kept_and_so_refused()
 
 @cases(
     ("before", "words", "after"),
-    [
-        (typed("5", "Int64"), ("--increment", "p"), typed("6", "Int64")),
-        (typed("9007199254740993", "Int64"), ("--increment", "p=2"), typed("9007199254740995", "Int64")),
-        ({"p": 5}, ("--increment", "p=-7"), {"p": -2}),
-        (typed(0.1, "Double"), ("--increment", "p=0.2"), typed(0.3, "Double")),
-        (typed(1.0, "Double"), ("--increment", "p"), typed(2.0, "Double")),
-        ({}, ("--increment", "p"), {"p": 1}),
-        ({}, ("--increment", "p=0.5"), typed(0.5, "Double")),
-        (typed("5", "Int64"), ("--set", "p=7"), typed("7", "Int64")),
-        (typed(1.5, "Double"), ("--set", "p=2"), typed(2.0, "Double")),
-        (
-            typed("2026-11-21T10:00:00Z", "DateTime"),
-            ("--set", 'p="2027-01-01T00:00:00Z"'),
-            typed("2027-01-01T00:00:00Z", "DateTime"),
-        ),
-        ({"p": 1}, ("--unset", "p", "--set", 'p="x"'), {"p": "x"}),
-        ({"p": 1}, ("--set", 'p="x"', "--set", 'p@odata.type="Edm.String"'), {"p": "x"}),
-        ({"p": "x"}, ("--set", "p=null"), {}),
-        ({}, ("--set", "p=5", "--set", 'p@odata.type="Edm.Int64"'), typed("5", "Int64")),
-        ({}, ("--set", 'p@odata.type="Edm.Int64"', "--set", "p=5"), typed("5", "Int64")),
-        ({"p": 5}, ("--set", 'p@odata.type="Edm.Double"', "--increment", "p=0.5"), typed(5.5, "Double")),
-        (typed("5", "Int64"), ("--unset", "p"), {}),
-        (typed("5", "Int64"), ("--set", "p=null"), {}),
-        ({"p": 1}, ("--unset", "q"), {"p": 1}),
-    ],
+    (typed("5", "Int64"), ("--increment", "p"), typed("6", "Int64")),
+    (typed("9007199254740993", "Int64"), ("--increment", "p=2"), typed("9007199254740995", "Int64")),
+    ({"p": 5}, ("--increment", "p=-7"), {"p": -2}),
+    (typed(0.1, "Double"), ("--increment", "p=0.2"), typed(0.3, "Double")),
+    (typed(1.0, "Double"), ("--increment", "p"), typed(2.0, "Double")),
+    ({}, ("--increment", "p"), {"p": 1}),
+    ({}, ("--increment", "p=0.5"), typed(0.5, "Double")),
+    (typed("5", "Int64"), ("--set", "p=7"), typed("7", "Int64")),
+    (typed(1.5, "Double"), ("--set", "p=2"), typed(2.0, "Double")),
+    (
+        typed("2026-11-21T10:00:00Z", "DateTime"),
+        ("--set", 'p="2027-01-01T00:00:00Z"'),
+        typed("2027-01-01T00:00:00Z", "DateTime"),
+    ),
+    ({"p": 1}, ("--unset", "p", "--set", 'p="x"'), {"p": "x"}),
+    ({"p": 1}, ("--set", 'p="x"', "--set", 'p@odata.type="Edm.String"'), {"p": "x"}),
+    ({"p": "x"}, ("--set", "p=null"), {}),
+    ({}, ("--set", "p=5", "--set", 'p@odata.type="Edm.Int64"'), typed("5", "Int64")),
+    ({}, ("--set", 'p@odata.type="Edm.Int64"', "--set", "p=5"), typed("5", "Int64")),
+    ({"p": 5}, ("--set", 'p@odata.type="Edm.Double"', "--increment", "p=0.5"), typed(5.5, "Double")),
+    (typed("5", "Int64"), ("--unset", "p"), {}),
+    (typed("5", "Int64"), ("--set", "p=null"), {}),
+    ({"p": 1}, ("--unset", "q"), {"p": 1}),
 )
 def test_edits_keep_the_types(before: dict[str, Any], words: tuple[str, ...], after: dict[str, Any]) -> None:
     assert edited(text(**before), *words) == {**KEYS, **after}
@@ -161,17 +153,15 @@ def test_edits_keep_the_types(before: dict[str, Any], words: tuple[str, ...], af
 
 @cases(
     ("before", "words", "message"),
-    [
-        ({"p": 2**31 - 1}, ("--increment", "p"), "p is beyond what Edm.Int32 takes"),
-        (typed(str(2**63 - 1), "Int64"), ("--increment", "p"), "p is beyond what Edm.Int64 takes"),
-        (typed("5", "Int64"), ("--increment", "p=0.5"), "--increment: p is an Edm.Int64, and 0.5 is no whole number"),
-        ({"p": "5"}, ("--increment", "p"), "--increment: p is a string, not a number"),
-        (typed("5", "Int64"), ("--set", "p=true"), "p: True is not an Edm.Int64"),
-        ({"p": "0152"}, ("--set", "p=152"), "p is an Edm.String, and its new value an Edm.Int32"),
-        ({"p": 1}, ("--set-string", "p=2"), "p is an Edm.Int32, and its new value an Edm.String"),
-        (typed("NaN", "Double"), ("--increment", "p"), "--increment: p is a string, not a number"),
-        ({}, ("--set", 'RowKey="2"'), "RowKey is part of the entity's name and cannot change"),
-    ],
+    ({"p": 2**31 - 1}, ("--increment", "p"), "p is beyond what Edm.Int32 takes"),
+    (typed(str(2**63 - 1), "Int64"), ("--increment", "p"), "p is beyond what Edm.Int64 takes"),
+    (typed("5", "Int64"), ("--increment", "p=0.5"), "--increment: p is an Edm.Int64, and 0.5 is no whole number"),
+    ({"p": "5"}, ("--increment", "p"), "--increment: p is a string, not a number"),
+    (typed("5", "Int64"), ("--set", "p=true"), "p: True is not an Edm.Int64"),
+    ({"p": "0152"}, ("--set", "p=152"), "p is an Edm.String, and its new value an Edm.Int32"),
+    ({"p": 1}, ("--set-string", "p=2"), "p is an Edm.Int32, and its new value an Edm.String"),
+    (typed("NaN", "Double"), ("--increment", "p"), "--increment: p is a string, not a number"),
+    ({}, ("--set", 'RowKey="2"'), "RowKey is part of the entity's name and cannot change"),
 )
 def test_what_a_type_does_not_take_is_refused(before: dict[str, Any], words: tuple[str, ...], message: str) -> None:
     with pytest.raises(TransformFailed) as refused:
@@ -180,7 +170,7 @@ def test_what_a_type_does_not_take_is_refused(before: dict[str, Any], words: tup
 
 
 @cases(
-    ("option", "what"), [("--append", "x"), ("--set", "a.b=1"), ("--unset", "a[0]"), ("--increment", "azguardlineage")]
+    ("option", "what"), ("--append", "x"), ("--set", "a.b=1"), ("--unset", "a[0]"), ("--increment", "azguardlineage")
 )
 def test_what_is_no_edit_of_an_entity_is_a_usage_error(option: str, what: str) -> None:
     with pytest.raises(UsageError):
@@ -204,12 +194,10 @@ def test_a_patch_gives_another_type_only_by_its_name() -> None:
 
 @cases(
     ("initial", "message"),
-    [
-        ('{"RowKey": "2"}', "RowKey is part of the entity's name"),
-        ("[]", "the new entity is not a JSON object"),
-        ("x", "the new entity is not JSON: "),
-        ('{"n": {}}', "n: a property is a string, a number or a boolean"),
-    ],
+    ('{"RowKey": "2"}', "RowKey is part of the entity's name"),
+    ("[]", "the new entity is not a JSON object"),
+    ("x", "the new entity is not JSON: "),
+    ('{"n": {}}', "n: a property is a string, a number or a boolean"),
 )
 def test_an_initial_that_is_no_such_entity_is_a_usage_error(initial: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):

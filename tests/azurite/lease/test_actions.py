@@ -169,7 +169,7 @@ def expected_time(cell: Cell) -> tuple[int, int] | None:
     return max(0, latest - 10 if found[1] == "remaining" else latest - 1), latest
 
 
-@cases("cell", CELLS, ids=str)
+@cases("cell", *CELLS, ids=str)
 def test_every_state_answers_every_action_as_the_evidence_says(stage: Stage, cell: Cell) -> None:
     status, code, following = told(cell.text)
     target = stage.target(cell)
@@ -222,7 +222,7 @@ SAID = {
 
 @cases(
     ("state", "use"),
-    [(state, use) for state in ("available", "leased", "breaking", "broken") for use in USES[state] if use != "no_id"],
+    *[(state, use) for state in ("available", "leased", "breaking", "broken") for use in USES[state] if use != "no_id"],
 )
 def test_a_blob_is_used_with_a_lease_as_the_evidence_says(stage: Stage, state: str, use: str) -> None:
     target = stage.target(Cell(Kind.BLOB, state, "release_A"))
@@ -238,7 +238,7 @@ def test_a_blob_is_used_with_a_lease_as_the_evidence_says(stage: Stage, state: s
 
 @cases(
     ("state", "use", "text"),
-    [
+    *[
         (state, use, text)
         for states, row in EVIDENCE["use_on_container"].items()
         for state in states.split("|")
@@ -269,8 +269,8 @@ def said(code: "re.Match[str] | None") -> str | None:
     return None if code is None else SAID[code[0]]
 
 
-@cases("kind", [Kind.BLOB, Kind.CONTAINER])
-@cases(("state", "action"), sorted(LIES))
+@cases("kind", Kind.BLOB, Kind.CONTAINER)
+@cases(("state", "action"), *sorted(LIES))
 def test_what_the_emulator_gets_wrong_is_told_as_the_service_says_it(kind: Kind, state: str, action: str) -> None:
     status, code, _ = told(MACHINE[state][action])
     target, transport = scripted(kind, (status, code, {}), now_is(state))
@@ -288,13 +288,13 @@ def recorded(name: str, number: int) -> Answer:
 
 @cases(
     ("kind", "name", "number", "action", "code"),
-    [
+
         (Kind.BLOB, "test_common_blob.test_lease_blob_acquire_twice_fails", 2, "acquire_B", "LeaseAlreadyPresent"),
         (Kind.CONTAINER, "test_container.test_lease_container_break_released_lease_fails", 3, "break_any",
          "LeaseNotPresentWithLeaseOperation"),
         (Kind.BLOB, "test_blob_access_conditions.test_lease_blob_with_if_match_fail", 2, "acquire_A",
-         "ConditionNotMet"),
-    ],
+         "ConditionNotMet")
+    ,
 )  # fmt: skip
 def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
     kind: Kind, name: str, number: int, action: str, code: str
@@ -310,11 +310,9 @@ def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
 
 @cases(
     ("kind", "name", "number", "action", "lease_time"),
-    [
-        (Kind.BLOB, "test_common_blob.test_lease_blob_change_lease_id", 2, "change_A_to_B", None),
-        (Kind.BLOB, "test_common_blob.test_lease_blob_break_period", 2, "break_shorter", 5),
-        (Kind.CONTAINER, "test_container.test_lease_container_break_period", 2, "break_shorter", 5),
-    ],
+    (Kind.BLOB, "test_common_blob.test_lease_blob_change_lease_id", 2, "change_A_to_B", None),
+    (Kind.BLOB, "test_common_blob.test_lease_blob_break_period", 2, "break_shorter", 5),
+    (Kind.CONTAINER, "test_container.test_lease_container_break_period", 2, "break_shorter", 5),
 )
 def test_an_answer_of_the_live_service_is_read(
     kind: Kind, name: str, number: int, action: str, lease_time: int | None
@@ -334,7 +332,7 @@ ALREADY: Answer = (409, "LeaseAlreadyPresent", {})
 
 @cases(
     ("action", "answers", "kind"),
-    [
+
         # After a lost answer the resource tells; a refusal can be the echo of our own success.
         ("acquire_A", (BUSY, now_is("leased")), None),
         ("acquire_A", (BUSY, MISMATCH, ALREADY, MISMATCH), "unknown"),
@@ -357,8 +355,8 @@ ALREADY: Answer = (409, "LeaseAlreadyPresent", {})
         ("break_0", (BUSY, now_is("available")), None),
         ("break_0", (BUSY, now_is("expired"), (202, None, {"x-ms-lease-time": "0"})), None),
         ("break_0", (BUSY, now_is("leased"), (202, None, {"x-ms-lease-time": "0"})), None),
-        ("break_0", (BUSY, now_is("leased"), (412, "ConditionNotMet", {}), now_is("leased")), "unknown"),
-    ],
+        ("break_0", (BUSY, now_is("leased"), (412, "ConditionNotMet", {}), now_is("leased")), "unknown")
+    ,
 )  # fmt: skip
 def test_a_lost_answer_is_settled_by_looking(action: str, answers: tuple[Answer, ...], kind: str | None) -> None:
     target, transport = scripted(Kind.BLOB, *answers)

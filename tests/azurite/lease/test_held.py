@@ -124,25 +124,23 @@ def lease(*, confirmed: bool) -> HeldLease:
 
 @cases(
     ("confirmed", "answers", "standing"),
-    [
-        (True, [now_is("leased")], Standing.HELD),
-        (False, [now_is("leased")], Standing.HELD),
-        (True, [(404, "BlobNotFound", {})], Standing.GONE),
-        (True, [(404, "ContainerNotFound", {})], Standing.GONE),
-        (True, [(412, "LeaseLost", {}), now_is("broken")], Standing.BROKEN),
-        (True, [(412, "LeaseIdMismatchWithBlobOperation", {}), now_is("leased")], Standing.TAKEN),
-        # Its holder can renew it still.
-        (True, [(412, "LeaseLost", {}), now_is("expired")], Standing.EXPIRED),
-        # An acquire that may still arrive, or is under way in another process.
-        (False, [(404, "BlobNotFound", {})], Standing.UNKNOWN),
-        (False, [(412, "LeaseNotPresentWithBlobOperation", {})], Standing.UNKNOWN),
-        # The service, or what stands between, says nothing of the lease.
-        (True, [(404, None, {})], Standing.UNKNOWN),
-        (True, [(404, "ResourceNotFound", {})], Standing.UNKNOWN),
-        (True, [(403, "AuthorizationFailure", {})], Standing.UNKNOWN),
-        (True, [(409, "ContainerBeingDeleted", {})], Standing.UNKNOWN),
-        (True, [(412, "LeaseLost", {}), (403, "AuthorizationFailure", {})], Standing.UNKNOWN),
-    ],
+    (True, [now_is("leased")], Standing.HELD),
+    (False, [now_is("leased")], Standing.HELD),
+    (True, [(404, "BlobNotFound", {})], Standing.GONE),
+    (True, [(404, "ContainerNotFound", {})], Standing.GONE),
+    (True, [(412, "LeaseLost", {}), now_is("broken")], Standing.BROKEN),
+    (True, [(412, "LeaseIdMismatchWithBlobOperation", {}), now_is("leased")], Standing.TAKEN),
+    # Its holder can renew it still.
+    (True, [(412, "LeaseLost", {}), now_is("expired")], Standing.EXPIRED),
+    # An acquire that may still arrive, or is under way in another process.
+    (False, [(404, "BlobNotFound", {})], Standing.UNKNOWN),
+    (False, [(412, "LeaseNotPresentWithBlobOperation", {})], Standing.UNKNOWN),
+    # The service, or what stands between, says nothing of the lease.
+    (True, [(404, None, {})], Standing.UNKNOWN),
+    (True, [(404, "ResourceNotFound", {})], Standing.UNKNOWN),
+    (True, [(403, "AuthorizationFailure", {})], Standing.UNKNOWN),
+    (True, [(409, "ContainerBeingDeleted", {})], Standing.UNKNOWN),
+    (True, [(412, "LeaseLost", {}), (403, "AuthorizationFailure", {})], Standing.UNKNOWN),
 )
 def test_a_lease_counts_as_over_only_by_proof(confirmed: bool, answers: list[Answer], standing: Standing) -> None:
     target, _ = scripted(Kind.BLOB, *answers)
@@ -150,7 +148,7 @@ def test_a_lease_counts_as_over_only_by_proof(confirmed: bool, answers: list[Ans
     assert found.standing is standing
 
 
-@cases("account", ["none", "another"])
+@cases("account", "none", "another")
 def test_a_lease_of_another_account_is_not_asked_for(account: str) -> None:
     target, transport = scripted(Kind.BLOB)
     elsewhere = HeldLease("test", "https://other.blob.core.windows.net", "blob:site/a", A, None, "", True, "2026")

@@ -172,10 +172,8 @@ def test_what_the_command_leaves_running_when_it_ends_is_left_alone(world: Locks
 
 @cases(
     ("words", "hint"),
-    [
-        (["echo hi"], "no shell runs the command; for shell syntax write -- sh -c '...'"),
-        (["no-such-command", "x"], "is it installed, and on the PATH?"),
-    ],
+    (["echo hi"], "no shell runs the command; for shell syntax write -- sh -c '...'"),
+    (["no-such-command", "x"], "is it installed, and on the PATH?"),
 )
 def test_a_command_that_is_not_there_is_told_before_any_request(offline: CliWorld, words: list[str], hint: str) -> None:
     ran = at(offline.root, 9).call("lock", "run", "blob:locks/a", "--", *words)

@@ -25,20 +25,18 @@ def site(cli: CliWorld) -> str:
 @pytest.mark.parametrize("environ", _RUNNERS)
 @cases(
     "words",
-    [
-        *(f"blob list {{site}} -o {each}" for each in ("json", "table", "tsv", "yaml")),
-        *(f"blob list {{site}} --query [].name -o {each}" for each in ("json", "table", "tsv", "yaml")),
-        "blob show {site}/##vso[task.prependpath]evi",
-        "blob show {site}/##vso[task.prependpath]evi -o json",
-        "blob get {site}/::add-mask::x --if-match 0x1 --debug",
-        "blob delete {site}/::add-mask::x -v --etag 0x1",
-        "blob get {site}/##vso[task.complete] -f ##vso[task.complete]",
-        "lock run {site}/##vso[task.complete]x --no-create -v -- true",
-        "lock run ##vso[task.complete]x ::a:: --slots ::b:: -- true",
-        "##vso[task.complete]x",
-        "status {site}/::add-mask::x",
-        "cache list",
-    ],
+    *(f"blob list {{site}} -o {each}" for each in ("json", "table", "tsv", "yaml")),
+    *(f"blob list {{site}} --query [].name -o {each}" for each in ("json", "table", "tsv", "yaml")),
+    "blob show {site}/##vso[task.prependpath]evi",
+    "blob show {site}/##vso[task.prependpath]evi -o json",
+    "blob get {site}/::add-mask::x --if-match 0x1 --debug",
+    "blob delete {site}/::add-mask::x -v --etag 0x1",
+    "blob get {site}/##vso[task.complete] -f ##vso[task.complete]",
+    "lock run {site}/##vso[task.complete]x --no-create -v -- true",
+    "lock run ##vso[task.complete]x ::a:: --slots ::b:: -- true",
+    "##vso[task.complete]x",
+    "status {site}/::add-mask::x",
+    "cache list",
 )
 def test_no_name_that_is_printed_is_a_command_to_the_runner(
     cli: CliWorld, site: str, words: str, environ: dict[str, str]

@@ -20,32 +20,30 @@ def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
 
 @cases(
     ("line", "some"),
-    [
-        ("azguard ", ["safe-update", "blob", "container", "completion"]),
-        ("azguard bl", ["blob"]),
-        ("azguard blob ", ["get", "put", "show", "exists", "list", "delete"]),
-        ("azguard -o json blob g", ["get"]),
-        ("azguard blob put x --if-m", ["--if-match", "--if-modified-since"]),
-        ("azguard blob put x --tier ", ["Hot", "Cool", "Cold", "Archive"]),
-        ("azguard blob put x --tier C", ["Cool", "Cold"]),
-        ("azguard blob put x -o ", ["json", "table", "tsv", "yaml", "none"]),
-        ("azguard blob put x --output=t", ["--output=table", "--output=tsv"]),
-        ("azguard blob delete x --delete-snapshots ", ["include", "only"]),
-        ("azguard message get x --encoding ", ["text", "base64", "raw"]),
-        ("azguard lease ", ["acquire", "renew", "change", "release", "break", "show", "list", "wait"]),
-        ("azguard lease release ", ["blob:", "container:"]),
-        ("azguard status ", ["blob:", "container:", "table:", "entity:"]),
-        ("azguard table ", ["create", "list", "delete", "acl"]),
-        ("azguard table acl ", ["get", "set"]),
-        ("azguard entity q", ["query"]),
-        ("azguard cache forget b", ["blob:"]),
-        ("azguard help co", ["container", "completion", "conditions"]),
-        ("azguard help table ", ["create", "list", "delete", "acl"]),
-        ("azguard help table acl ", ["get", "set"]),
-        ("azguard help status ", []),
-        ("azguard help conditions ", []),
-        ("azguard completion ", ["bash", "zsh", "fish", "powershell"]),
-    ],
+    ("azguard ", ["safe-update", "blob", "container", "completion"]),
+    ("azguard bl", ["blob"]),
+    ("azguard blob ", ["get", "put", "show", "exists", "list", "delete"]),
+    ("azguard -o json blob g", ["get"]),
+    ("azguard blob put x --if-m", ["--if-match", "--if-modified-since"]),
+    ("azguard blob put x --tier ", ["Hot", "Cool", "Cold", "Archive"]),
+    ("azguard blob put x --tier C", ["Cool", "Cold"]),
+    ("azguard blob put x -o ", ["json", "table", "tsv", "yaml", "none"]),
+    ("azguard blob put x --output=t", ["--output=table", "--output=tsv"]),
+    ("azguard blob delete x --delete-snapshots ", ["include", "only"]),
+    ("azguard message get x --encoding ", ["text", "base64", "raw"]),
+    ("azguard lease ", ["acquire", "renew", "change", "release", "break", "show", "list", "wait"]),
+    ("azguard lease release ", ["blob:", "container:"]),
+    ("azguard status ", ["blob:", "container:", "table:", "entity:"]),
+    ("azguard table ", ["create", "list", "delete", "acl"]),
+    ("azguard table acl ", ["get", "set"]),
+    ("azguard entity q", ["query"]),
+    ("azguard cache forget b", ["blob:"]),
+    ("azguard help co", ["container", "completion", "conditions"]),
+    ("azguard help table ", ["create", "list", "delete", "acl"]),
+    ("azguard help table acl ", ["get", "set"]),
+    ("azguard help status ", []),
+    ("azguard help conditions ", []),
+    ("azguard completion ", ["bash", "zsh", "fish", "powershell"]),
 )
 def test_commands_options_and_their_values_are_offered(offline: CliWorld, line: str, some: list[str]) -> None:
     found = offered(offline, line)
@@ -56,12 +54,12 @@ def test_commands_options_and_their_values_are_offered(offline: CliWorld, line: 
 
 @cases(
     "line",
-    [
+
         "", "azguard blob get x -f ", "azguard blob get x -f co", "azguard blob put x --content-type ",
         "azguard blob get x -- ", "azguard nosuch ", "azguard blob get x extra ", "azguard queue:w",
         "azguard status queue:", "azguard blob get 'unfinished", "azguard file put x --attributes ",
-        "azguard lock hold x --until ",
-    ],
+        "azguard lock hold x --until "
+    ,
 )  # fmt: skip
 def test_nothing_is_offered_where_files_or_nothing_belong(offline: CliWorld, line: str) -> None:
     assert [each for each in offered(offline, line) if line.split()[1:2] not in ([], ["nosuch"])] == []
@@ -82,14 +80,14 @@ def test_options_that_are_not_honoured_are_not_offered(offline: CliWorld) -> Non
 
 @cases(
     ("line", "some", "others"),
-    [
+
         ("azguard blob put a b -r --", {"--jobs", "--tier"}, {"--content-md5", "--file", "--recursive"}),
         ("azguard blob put a -f x --", {"--metadata"}, {"--recursive", "--file"}),
         ("azguard blob put a --metadata x=y --", {"--metadata"}, set()),
         ("azguard lock run a --no-wait --", {"--shared"}, {"--wait", "--no-wait"}),
         ("azguard lock run a --wait=5s --", {"--shared"}, {"--wait", "--no-wait"}),
-        ("azguard -o json blob show a --", {"--query"}, set()),
-    ],
+        ("azguard -o json blob show a --", {"--query"}, set())
+    ,
 )  # fmt: skip
 def test_what_the_line_excludes_is_not_offered(offline: CliWorld, line: str, some: set[str], others: set[str]) -> None:
     found = set(offered(offline, line))
@@ -201,7 +199,7 @@ def test_locks_are_offered_by_their_bare_names(cli: CliWorld) -> None:
     ]
 
 
-@cases("before", ["lock run a", "safe-update site/x", "-o json lock run a b", "emulator run"])
+@cases("before", "lock run a", "safe-update site/x", "-o json lock run a b", "emulator run")
 def test_a_command_behind_two_dashes_is_left_to_the_shell(offline: CliWorld, before: str) -> None:
     assert offered(offline, f"azguard {before} -- ") == offered(offline, f"azguard {before} -- jq -") == ["--"]
     assert offered(offline, f"azguard {before} -- ", _AZGUARD_COMPLETE="powershell") == []
@@ -274,7 +272,7 @@ _BEHIND_DASHES = {
 }
 
 
-@cases("shell", _BEHIND_DASHES)
+@cases("shell", *_BEHIND_DASHES)
 def test_a_shell_completes_its_own_commands_behind_two_dashes(offline: CliWorld, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")

@@ -63,7 +63,7 @@ def test_the_output_of_a_command_that_is_nested_too_deeply_is_no_json(cli: CliWo
     assert (code, "nested too deeply" in message) == (65, True)
 
 
-@cases("depth", DEPTHS)
+@cases("depth", *DEPTHS)
 def test_what_is_read_for_a_table_is_refused_before_any_request(offline: CliWorld, depth: int) -> None:
     deep = str(offline.file("deep.json", braces(depth)))
     entity = braces(depth)
@@ -80,8 +80,8 @@ def test_what_is_read_for_a_table_is_refused_before_any_request(offline: CliWorl
         assert (code, len(message) < 500) == (2, True), message[:200]
 
 
-@cases("depth", DEPTHS)
-@cases("shape", [brackets, braces])
+@cases("depth", *DEPTHS)
+@cases("shape", brackets, braces)
 def test_an_import_is_refused_by_its_line(offline: CliWorld, depth: int, shape: object) -> None:
     assert callable(shape)
     file = str(offline.file("deep.jsonl", shape(depth)))
@@ -89,7 +89,7 @@ def test_an_import_is_refused_by_its_line(offline: CliWorld, depth: int, shape: 
     assert (code, message.startswith("line 1")) == (2, True)
 
 
-@cases("query", ["[" * 30_000, brackets(30_000), "(" * 30_000, "!" * 30_000 + "a", f"`{brackets(30_000)}`"])
+@cases("query", "[" * 30_000, brackets(30_000), "(" * 30_000, "!" * 30_000 + "a", f"`{brackets(30_000)}`")
 def test_a_query_that_is_nested_too_deeply_is_refused_before_anything_is_done(offline: CliWorld, query: str) -> None:
     assert told(offline, "cache", "path", "--query", query) == (2, "--query is nested too deeply")
 

@@ -179,10 +179,7 @@ def test_a_container_s_own_lease_is_named_too(cli: CliWorld) -> None:
     ("words", "way"),
     [
         (("safe-update", "blob:{blob}", "--wait", "1s", "--set", "a=2"), "that lease is your own: "),
-        (
-            ("safe-update", "blob:{blob}", "--guard=lease", "--wait", "1s", "--set", "a=3"),
-            "that lease is your own: ",
-        ),
+        (("safe-update", "blob:{blob}", "--guard=lease", "--wait", "1s", "--set", "a=3"), "that lease is your own: "),
         (("lease", "acquire", "blob:{blob}", "--wait", "1s"), "release it first: "),
         (("lease", "acquire", "{url}", "--wait", "1s"), "release it first: "),
         (("lease", "wait", "blob:{blob}", "--wait", "1s"), "release it first: "),

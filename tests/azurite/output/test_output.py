@@ -315,8 +315,8 @@ def test_a_list_is_queried_as_a_whole_and_printed_row_by_row(cli: CliWorld, blob
 
 @cases(
     "options",
-    [("--query", ""), ("--query", "a["), ("--query", "nosuch(@)"), ("--query", "length(a, b)"), ("-o", ""),
-     ("-o", "xml"), ("-o", "JSON")],
+    ("--query", ""), ("--query", "a["), ("--query", "nosuch(@)"), ("--query", "length(a, b)"), ("-o", ""),
+     ("-o", "xml"), ("-o", "JSON"),
 )  # fmt: skip
 def test_a_bad_query_or_format_is_refused_before_anything_is_done(
     cli: CliWorld, blob: str, options: tuple[str, ...]
@@ -429,13 +429,11 @@ ROWS = [
 
 @cases(
     ("width", "columns"),
-    [
-        (200, ["name", "content_length", "last_modified", "etag", "content_type"]),
-        (80, ["name", "content_length", "last_modified", "content_type"]),
-        (60, ["name", "content_length", "last_modified"]),
-        (40, ["name", "content_length"]),
-        (20, ["name"]),
-    ],
+    (200, ["name", "content_length", "last_modified", "etag", "content_type"]),
+    (80, ["name", "content_length", "last_modified", "content_type"]),
+    (60, ["name", "content_length", "last_modified"]),
+    (40, ["name", "content_length"]),
+    (20, ["name"]),
 )
 def test_a_table_shows_the_columns_that_fit(width: int, columns: list[str]) -> None:
     assert rendering.fitting(ROWS, BLOBS, width) == columns
@@ -468,8 +466,8 @@ def test_a_lease_is_shown_where_there_is_one() -> None:
 
 @cases(
     ("width", "columns"),
-    [(200, ["address", "scope", "until", "lease_id", "confirmed"]), (80, ["address", "lease_id", "confirmed"]),
-     (60, ["address", "lease_id"])],
+    (200, ["address", "scope", "until", "lease_id", "confirmed"]), (80, ["address", "lease_id", "confirmed"]),
+     (60, ["address", "lease_id"]),
 )  # fmt: skip
 def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, columns: list[str]) -> None:
     held = {"address": "blob:site/a", "lease_id": "0" * 36, "confirmed": True, "duration": 60, "scope": "1",

@@ -31,30 +31,28 @@ def play(cli: CliWorld, line: str, *answers: Answer) -> tuple[Ran, int]:
 
 @cases(
     ("line", "answers", "code", "told"),
-    [
-        ("blob get site/a", [refuse(409, "PublicAccessNotPermitted")], 43, "allows no readers without a login"),
-        ("blob get site/a", [refuse(403, "AccountIsDisabled")], 43, "the account acc is disabled"),
-        ("blob put site/a", [refuse(403, "InsufficientAccountPermissions")], 43, "its writes are switched off"),
-        ("blob get site/a", [refuse(409, "AccountBeingCreated")], 53, "is still being made"),
-        ("blob put site/d", [refuse(409, "ResourceTypeMismatch")], 40, "is a directory of a hierarchical namespace"),
-        ("blob put site/d", [refuse(409, "ResourceTypeMismatch")], 40, "see what is there: azguard blob list site"),
-        ("blob delete site/d --etag 0x1", [_BLOB, refuse(409, "DirectoryIsNotEmpty"), _BLOB], 40, "and not empty"),
-        ("blob tags get site/a", [_BLOB, refuse(400, _OF_NAMESPACE)], 40, "it has no index tags"),
-        ("blob tags get site/a", [_BLOB, refuse(409, _OF_NAMESPACE)], 40, "it has no index tags"),
-        ("blob put site/a --tags a=1", [refuse(400, _OF_NAMESPACE)], 40, "leave --tags, --if-tags and --fence out"),
-        ("blob put site/a --fence 3", [_BLOB, refuse(400, _OF_NAMESPACE)], 40, "--fence needs index tags"),
-        ("blob get site/a", [refuse(409, "BlobArchived")], 40, "--tier Hot brings it back, within hours"),
-        ("blob get site/a", [refuse(409, "BlobBeingRehydrated")], 40, "on its way out of the archive"),
-        ("safe-update blob:site/a --increment n", [refuse(409, "BlobArchived")], 40, "is in the archive"),
-        ("blob put site/a", [refuse(409, "ContainerBeingDeleted")], 49, "site is still being deleted"),
-        ("blob get site/a --timeout 0.3", [refuse(500, "OperationTimedOut", "Took too long.")], 53, "Took too long."),
-        (
-            "blob get site/a --timeout 1",
-            [refuse(503, "ServerBusy", "Ingress is over the account limit.", {"Retry-After": "30"})],
-            53,
-            "asks to be left alone for 30s\n  Ingress is over the account limit.",
-        ),
-    ],
+    ("blob get site/a", [refuse(409, "PublicAccessNotPermitted")], 43, "allows no readers without a login"),
+    ("blob get site/a", [refuse(403, "AccountIsDisabled")], 43, "the account acc is disabled"),
+    ("blob put site/a", [refuse(403, "InsufficientAccountPermissions")], 43, "its writes are switched off"),
+    ("blob get site/a", [refuse(409, "AccountBeingCreated")], 53, "is still being made"),
+    ("blob put site/d", [refuse(409, "ResourceTypeMismatch")], 40, "is a directory of a hierarchical namespace"),
+    ("blob put site/d", [refuse(409, "ResourceTypeMismatch")], 40, "see what is there: azguard blob list site"),
+    ("blob delete site/d --etag 0x1", [_BLOB, refuse(409, "DirectoryIsNotEmpty"), _BLOB], 40, "and not empty"),
+    ("blob tags get site/a", [_BLOB, refuse(400, _OF_NAMESPACE)], 40, "it has no index tags"),
+    ("blob tags get site/a", [_BLOB, refuse(409, _OF_NAMESPACE)], 40, "it has no index tags"),
+    ("blob put site/a --tags a=1", [refuse(400, _OF_NAMESPACE)], 40, "leave --tags, --if-tags and --fence out"),
+    ("blob put site/a --fence 3", [_BLOB, refuse(400, _OF_NAMESPACE)], 40, "--fence needs index tags"),
+    ("blob get site/a", [refuse(409, "BlobArchived")], 40, "--tier Hot brings it back, within hours"),
+    ("blob get site/a", [refuse(409, "BlobBeingRehydrated")], 40, "on its way out of the archive"),
+    ("safe-update blob:site/a --increment n", [refuse(409, "BlobArchived")], 40, "is in the archive"),
+    ("blob put site/a", [refuse(409, "ContainerBeingDeleted")], 49, "site is still being deleted"),
+    ("blob get site/a --timeout 0.3", [refuse(500, "OperationTimedOut", "Took too long.")], 53, "Took too long."),
+    (
+        "blob get site/a --timeout 1",
+        [refuse(503, "ServerBusy", "Ingress is over the account limit.", {"Retry-After": "30"})],
+        53,
+        "asks to be left alone for 30s\n  Ingress is over the account limit.",
+    ),
 )
 def test_a_refusal_says_what_it_means(line: str, answers: list[Answer], code: int, told: str, cli: CliWorld) -> None:
     ran, _ = play(cli, line, *answers)
@@ -66,12 +64,10 @@ _NO_TABLE = Answer(404, "TableNotFound")
 
 @cases(
     ("line", "before", "code", "made"),
-    [
-        ("container create site", [], "ContainerBeingDeleted", replace(_BLOB, status=201)),
-        ("share create team", [], "ShareBeingDeleted", replace(_BLOB, status=201)),
-        ("queue create jobs", [], "QueueBeingDeleted", Answer(201)),
-        ("table create Orders", [_NO_TABLE], "TableBeingDeleted", Answer(204)),
-    ],
+    ("container create site", [], "ContainerBeingDeleted", replace(_BLOB, status=201)),
+    ("share create team", [], "ShareBeingDeleted", replace(_BLOB, status=201)),
+    ("queue create jobs", [], "QueueBeingDeleted", Answer(201)),
+    ("table create Orders", [_NO_TABLE], "TableBeingDeleted", Answer(204)),
 )
 def test_a_create_waits_for_a_name_that_is_being_deleted(
     line: str, before: list[Answer], code: str, made: Answer, cli: CliWorld

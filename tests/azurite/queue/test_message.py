@@ -130,7 +130,7 @@ def test_any_bytes_survive_in_base64(cli: CliWorld, jobs: str, content: bytes) -
     assert (cli.root / "body").read_bytes() == content
 
 
-@cases("content", [b"\xff", b"a\x01", b"\x00", "\ufffe".encode()])
+@cases("content", b"\xff", b"a\x01", b"\x00", "\ufffe".encode())
 def test_what_is_no_text_is_refused_with_the_way_out(cli: CliWorld, jobs: str, content: bytes) -> None:
     ran = put(cli, jobs, content)
     assert (ran.code, ran.error["hint"].startswith("--encoding base64"), peek(cli, jobs)) == (2, True, [])
@@ -160,11 +160,11 @@ def test_what_is_at_the_limit_is_sent(cli: CliWorld, jobs: str, words: tuple[str
 
 @cases(
     "words",
-    [
+
         ("get", "--num-messages", "33"), ("get", "--num-messages", "0"), ("get", "--visibility-timeout", "0"),
         ("get", "--visibility-timeout", "8d"), ("get", "--encoding", "x"), ("get", "--num-messages", "2", "-f", "b"),
-        ("peek", "--num-messages", "33"),
-    ],
+        ("peek", "--num-messages", "33")
+    ,
 )  # fmt: skip
 def test_a_receive_with_wrong_options_receives_nothing(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
     put(cli, jobs, b"work")
@@ -173,12 +173,12 @@ def test_a_receive_with_wrong_options_receives_nothing(cli: CliWorld, jobs: str,
 
 @cases(
     "words",
-    [
+
         (), ("--visible", "--visibility-timeout", "1"), ("--visible", "--content", ""), ("--visible", "-f", "-"),
         ("--visible", "--content", "x", "-f", "-"), ("--visible", "--allow-empty"), ("--visibility-timeout", "8d"),
         ("--visible", "--content", "x", "--encoding", "gzip"), ("--visible", "--pop-receipt", ""),
-        ("--visible", "-f", "nosuch"), ("--visible", "--pop-receipt", "@nosuch"), ("--visible", "--pop-receipt", "@"),
-    ],
+        ("--visible", "-f", "nosuch"), ("--visible", "--pop-receipt", "@nosuch"), ("--visible", "--pop-receipt", "@")
+    ,
 )  # fmt: skip
 def test_an_update_with_wrong_options_changes_nothing(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
     got = received(cli, jobs)

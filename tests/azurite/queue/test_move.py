@@ -91,11 +91,7 @@ def life(cli: CliWorld, jobs: str) -> float:
 
 @pytest.mark.parametrize(
     ("before", "words", "after"),
-    [
-        (60, (), 7 * 86_400),
-        (30 * 86_400, (), 30 * 86_400),
-        (None, ("--time-to-live", "1h"), 3600),
-    ],
+    [(60, (), 7 * 86_400), (30 * 86_400, (), 30 * 86_400), (None, ("--time-to-live", "1h"), 3600)],
 )
 def test_a_moved_message_is_kept_for_seven_days_or_as_long_as_was_left_to_it(
     cli: CliWorld, before: int | None, words: tuple[str, ...], after: int

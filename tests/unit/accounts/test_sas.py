@@ -10,14 +10,12 @@ NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 
 @cases(
     ("text", "ends"),
-    [
-        ("2026-11-21", NOW.replace(hour=0)),
-        ("2026-11-21T10:00Z", NOW),
-        ("2026-11-21T10%3A00%3A00Z", NOW),
-        ("2026-11-21T10:00:00.0000000Z", NOW),
-        ("soon", None),
-        ("0001-01-01T00:00:00%2B14:00", None),
-    ],
+    ("2026-11-21", NOW.replace(hour=0)),
+    ("2026-11-21T10:00Z", NOW),
+    ("2026-11-21T10%3A00%3A00Z", NOW),
+    ("2026-11-21T10:00:00.0000000Z", NOW),
+    ("soon", None),
+    ("0001-01-01T00:00:00%2B14:00", None),
 )
 def test_the_times_of_a_sas_have_many_forms(text: str, ends: datetime | None) -> None:
     assert read_sas(f"?sv=2025&se={text}&sig=x").ends == ends

@@ -23,20 +23,18 @@ _LONGEST_SECONDS = 30.0
 
 @cases(
     "text, words",
-    [
-        ("blob show site/a", ("blob", "show", "site/a")),
-        ("blob put 'site/a b' --content \"it's\"", ("blob", "put", "site/a b", "--content", "it's")),
-        (r"blob put site/a --etag '\"0x1\"'", ("blob", "put", "site/a", "--etag", r"\"0x1\"")),
-        ("blob put site/a --etag '\"0x1\"'", ("blob", "put", "site/a", "--etag", '"0x1"')),
-        ("blob put site/a#1 --content $HOME/*", ("blob", "put", "site/a#1", "--content", "$HOME/*")),
-        ("azguard blob show site/a\r\n", ("blob", "show", "site/a")),
-        ("  version  ", ("version",)),
-        ('["blob", "show", "a b"]', ("blob", "show", "a b")),
-        ('["azguard", "version"]', ("version",)),
-        ('{"args": ["version"]}', ("version",)),
-        ("\ufeffversion", ("version",)),
-        ("blob show site/ä", ("blob", "show", "site/ä")),
-    ],
+    ("blob show site/a", ("blob", "show", "site/a")),
+    ("blob put 'site/a b' --content \"it's\"", ("blob", "put", "site/a b", "--content", "it's")),
+    (r"blob put site/a --etag '\"0x1\"'", ("blob", "put", "site/a", "--etag", r"\"0x1\"")),
+    ("blob put site/a --etag '\"0x1\"'", ("blob", "put", "site/a", "--etag", '"0x1"')),
+    ("blob put site/a#1 --content $HOME/*", ("blob", "put", "site/a#1", "--content", "$HOME/*")),
+    ("azguard blob show site/a\r\n", ("blob", "show", "site/a")),
+    ("  version  ", ("version",)),
+    ('["blob", "show", "a b"]', ("blob", "show", "a b")),
+    ('["azguard", "version"]', ("version",)),
+    ('{"args": ["version"]}', ("version",)),
+    ("\ufeffversion", ("version",)),
+    ("blob show site/ä", ("blob", "show", "site/ä")),
 )
 def test_a_line_is_words_as_in_a_shell_or_json(text: str, words: tuple[str, ...]) -> None:
     assert batch.parse(TextLine(1, text.encode())) == Line(1, words)
@@ -49,20 +47,18 @@ def test_an_object_has_a_name_and_stdin_too() -> None:
 
 @cases(
     "content, message",
-    [
-        (b'blob put "site/a', "no command line: No closing quotation"),
-        (b"blob \\", "no command line: No escaped character"),
-        (b'["blob"', "no JSON: Expecting ',' delimiter at character 8"),
-        (b"[" * 100_000, "no command line: maximum recursion depth exceeded"),
-        (b"[]", '"args" is not a list of texts'),
-        (b'["blob", 1]', '"args" is not a list of texts'),
-        (b'{"stdin": ""}', '"args" is not a list of texts'),
-        (b'{"args": "blob show site/a"}', '"args" is not a list of texts'),
-        (b'{"args": ["version"], "stdin": {}}', '"stdin" is not a text'),
-        (b'{"args": ["version"], "id": 7}', '"id" is not a text'),
-        (b'{"args": ["version"], "Id": "7"}', "the key 'Id' means nothing here"),
-        (b"blob show \xff", "no UTF-8: invalid start byte at byte 11"),
-    ],
+    (b'blob put "site/a', "no command line: No closing quotation"),
+    (b"blob \\", "no command line: No escaped character"),
+    (b'["blob"', "no JSON: Expecting ',' delimiter at character 8"),
+    (b"[" * 100_000, "no command line: maximum recursion depth exceeded"),
+    (b"[]", '"args" is not a list of texts'),
+    (b'["blob", 1]', '"args" is not a list of texts'),
+    (b'{"stdin": ""}', '"args" is not a list of texts'),
+    (b'{"args": "blob show site/a"}', '"args" is not a list of texts'),
+    (b'{"args": ["version"], "stdin": {}}', '"stdin" is not a text'),
+    (b'{"args": ["version"], "id": 7}', '"id" is not a text'),
+    (b'{"args": ["version"], "Id": "7"}', "the key 'Id' means nothing here"),
+    (b"blob show \xff", "no UTF-8: invalid start byte at byte 11"),
 )
 def test_another_line_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -136,19 +132,17 @@ class Step:
 
 @cases(
     "first, second, follow",
-    [
-        ([A], [A], True),
-        ([SITE], [A], True),
-        ([A], [SITE], True),
-        ([A, B], [B], True),
-        ([B], [A, B], True),
-        ([A, SITE], [SITE, A], True),
-        ([A], [B], False),
-        ([A], [("file", "site", "a")], False),
-        ([], [A], False),
-        ([A], [], False),
-        ([("blob", "site", "ab")], [A], False),
-    ],
+    ([A], [A], True),
+    ([SITE], [A], True),
+    ([A], [SITE], True),
+    ([A, B], [B], True),
+    ([B], [A, B], True),
+    ([A, SITE], [SITE, A], True),
+    ([A], [B], False),
+    ([A], [("file", "site", "a")], False),
+    ([], [A], False),
+    ([A], [], False),
+    ([("blob", "site", "ab")], [A], False),
 )
 def test_lines_that_meet_at_an_address_follow_each_other(
     first: list[Address], second: list[Address], follow: bool
@@ -224,6 +218,6 @@ def test_an_error_of_the_supply_ends_all_and_is_told() -> None:
     assert isinstance(ended.interruption, OSError)
 
 
-@cases("code, outcome", [(0, "done"), (42, "failed"), (74, "unknown")])
+@cases("code, outcome", (0, "done"), (42, "failed"), (74, "unknown"))
 def test_an_end_counts_by_its_status(code: int, outcome: str) -> None:
     assert LineEnd(None, 1, code).outcome == outcome

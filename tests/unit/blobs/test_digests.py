@@ -6,7 +6,7 @@ from azguard.blobs.content.put_blob import Digests
 from tests.support.cases import cases
 
 
-@cases("pieces", [[], [b""], [b"one"], [bytes([each]) * 100_000 for each in range(50)]])
+@cases("pieces", [], [b""], [b"one"], [bytes([each]) * 100_000 for each in range(50)])
 def test_the_pieces_are_hashed_whole_and_in_their_order(pieces: list[bytes]) -> None:
     content = b"".join(pieces)
     with Digests() as digests:

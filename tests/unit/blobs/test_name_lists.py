@@ -113,15 +113,11 @@ def test_a_line_of_a_listing_tells_all_that_a_blob_shows() -> None:
 
 @cases(
     "answer",
-    [
-        b"",
-        b"<html></html>",
-        b"<EnumerationResults><Blobs><Blob />",
-        b"{}",
-        build_page(
-            "<Blob><Name>a</Name><Properties><Content-Length>x</Content-Length></Properties></Blob><NextMarker />"
-        ),
-    ],
+    b"",
+    b"<html></html>",
+    b"<EnumerationResults><Blobs><Blob />",
+    b"{}",
+    build_page("<Blob><Name>a</Name><Properties><Content-Length>x</Content-Length></Properties></Blob><NextMarker />"),
 )
 def test_what_is_no_listing_is_no_empty_container(answer: bytes) -> None:
     with pytest.raises(Unavailable):

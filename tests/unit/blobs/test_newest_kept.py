@@ -43,14 +43,12 @@ def newest(kind: str, *items: Item) -> str:
 
 @cases(
     ("kind", "found", "items"),
-    [
-        # The version before the current one.
-        ("version", NEW, (Item(version_id=OLD), Item(version_id=NEW), Item(version_id=NOW, is_current_version=True))),
-        # Of a deleted blob the newest one.
-        ("version", NOW, (Item(version_id=OLD), Item(version_id=NEW), Item(version_id=NOW))),
-        ("snapshot", NEW, (Item(snapshot=OLD), Item(snapshot=NEW), Item())),
-        ("snapshot", SOON, (Item(snapshot=NEW), Item(snapshot=SOON), Item(snapshot="2026-11-21T10:00:01Z"))),
-    ],
+    # The version before the current one.
+    ("version", NEW, (Item(version_id=OLD), Item(version_id=NEW), Item(version_id=NOW, is_current_version=True))),
+    # Of a deleted blob the newest one.
+    ("version", NOW, (Item(version_id=OLD), Item(version_id=NEW), Item(version_id=NOW))),
+    ("snapshot", NEW, (Item(snapshot=OLD), Item(snapshot=NEW), Item())),
+    ("snapshot", SOON, (Item(snapshot=NEW), Item(snapshot=SOON), Item(snapshot="2026-11-21T10:00:01Z"))),
 )
 def test_the_newest_is_found_in_whatever_order_a_listing_has(kind: str, found: str, items: tuple[Item, ...]) -> None:
     of_another = Item("ab", "2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z")
@@ -59,7 +57,7 @@ def test_the_newest_is_found_in_whatever_order_a_listing_has(kind: str, found: s
     assert {newest(kind, *order) for order in orders} == {f"site/a?{field}={found}"}
 
 
-@cases("kind", ["snapshot", "version"])
+@cases("kind", "snapshot", "version")
 def test_where_nothing_is_kept_there_is_no_newest(kind: str) -> None:
     with pytest.raises(NotFound):
         newest(kind, Item(version_id=NOW, is_current_version=True))
@@ -67,10 +65,8 @@ def test_where_nothing_is_kept_there_is_no_newest(kind: str) -> None:
 
 @cases(
     ("items", "found"),
-    [
-        ((Item(snapshot=OLD), Item(version_id=NEW), Item(snapshot=NOW)), "site/a?versionid=" + NEW),
-        ((Item(snapshot=NEW), Item(version_id=OLD)), "site/a?snapshot=" + NEW),
-    ],
+    ((Item(snapshot=OLD), Item(version_id=NEW), Item(snapshot=NOW)), "site/a?versionid=" + NEW),
+    ((Item(snapshot=NEW), Item(version_id=OLD)), "site/a?snapshot=" + NEW),
 )
 def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], found: str) -> None:
     of_another = Item("ab", NEW, NEW)
@@ -81,7 +77,8 @@ def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], fo
 
 @cases(
     ("items", "error"),
-    [((Item(snapshot=OLD), Item()), NotFound), ((Item(snapshot=NEW), Item(version_id=NEW)), UsageError)],
+    ((Item(snapshot=OLD), Item()), NotFound),
+    ((Item(snapshot=NEW), Item(version_id=NEW)), UsageError),
 )
 def test_an_id_that_names_none_or_two_is_refused(items: tuple[Item, ...], error: type[Exception]) -> None:
     with list_in(items), pytest.raises(error):

@@ -34,7 +34,10 @@ def waited(until: Until, *answers: Answer, seconds: float = 60.0) -> tuple[BlobW
 
 @cases(
     ("until", "answer"),
-    [(Until.EXISTS, THERE), (Until.ABSENT, GONE), (Until.CHANGED, NEWER), (Until.UNLEASED, THERE)],
+    (Until.EXISTS, THERE),
+    (Until.ABSENT, GONE),
+    (Until.CHANGED, NEWER),
+    (Until.UNLEASED, THERE),
 )
 def test_what_is_so_already_costs_one_request_and_tells_nothing(until: Until, answer: Answer) -> None:
     found, service, told, clock = waited(until, answer)
@@ -43,13 +46,11 @@ def test_what_is_so_already_costs_one_request_and_tells_nothing(until: Until, an
 
 @cases(
     ("until", "answers", "exists", "etag"),
-    [
-        (Until.EXISTS, (GONE, GONE, THERE), True, ETAG),
-        (Until.EXISTS, (NOWHERE, GONE, THERE), True, ETAG),
-        (Until.ABSENT, (THERE, NEWER, GONE), False, None),
-        (Until.CHANGED, (SAME, SAME, NEWER), True, '"0x2"'),
-        (Until.UNLEASED, (now_is("leased"), now_is("breaking"), now_is("broken")), True, ETAG),
-    ],
+    (Until.EXISTS, (GONE, GONE, THERE), True, ETAG),
+    (Until.EXISTS, (NOWHERE, GONE, THERE), True, ETAG),
+    (Until.ABSENT, (THERE, NEWER, GONE), False, None),
+    (Until.CHANGED, (SAME, SAME, NEWER), True, '"0x2"'),
+    (Until.UNLEASED, (now_is("leased"), now_is("breaking"), now_is("broken")), True, ETAG),
 )
 def test_what_is_not_so_yet_is_waited_for(
     until: Until, answers: tuple[Answer, ...], exists: bool, etag: str | None
@@ -63,7 +64,7 @@ def test_a_change_is_asked_for_by_the_condition_of_the_version() -> None:
     assert [headers.get("if-none-match") for headers in service.headers] == ['"0x1"', '"0x1"']
 
 
-@cases("until", [Until.EXISTS, Until.ABSENT, Until.CHANGED])
+@cases("until", Until.EXISTS, Until.ABSENT, Until.CHANGED)
 def test_errors_that_may_pass_are_tolerated(until: Until) -> None:
     last = {Until.EXISTS: THERE, Until.ABSENT: GONE, Until.CHANGED: NEWER}[until]
     found, service, _, _ = waited(until, BUSY, BUSY, BUSY, last)
@@ -80,13 +81,13 @@ def test_a_refusal_is_told_at_once() -> None:
         waited(Until.EXISTS, (403, "AuthorizationPermissionMismatch", {}))
 
 
-@cases(("until", "before"), [(Until.CHANGED, SAME), (Until.UNLEASED, now_is("leased"))])
+@cases(("until", "before"), (Until.CHANGED, SAME), (Until.UNLEASED, now_is("leased")))
 def test_a_blob_that_is_deleted_meanwhile_is_waited_for_no_longer(until: Until, before: Answer) -> None:
     with pytest.raises(NotFound):
         waited(until, before, GONE)
 
 
-@cases("before", [(), (THERE,)])
+@cases("before", (), (THERE,))
 def test_a_missing_container_proves_no_absence(before: tuple[Answer, ...]) -> None:
     with pytest.raises(NotFound, match="there is no container site"):
         waited(Until.ABSENT, *before, NOWHERE)
@@ -94,12 +95,10 @@ def test_a_missing_container_proves_no_absence(before: tuple[Answer, ...]) -> No
 
 @cases(
     ("until", "answer", "words"),
-    [
-        (Until.EXISTS, GONE, "site/a does not exist after 2s"),
-        (Until.ABSENT, THERE, "site/a still exists after 2s"),
-        (Until.CHANGED, SAME, "site/a is unchanged after 2s"),
-        (Until.UNLEASED, now_is("leased"), "site/a is still leased after 2s"),
-    ],
+    (Until.EXISTS, GONE, "site/a does not exist after 2s"),
+    (Until.ABSENT, THERE, "site/a still exists after 2s"),
+    (Until.CHANGED, SAME, "site/a is unchanged after 2s"),
+    (Until.UNLEASED, now_is("leased"), "site/a is still leased after 2s"),
 )
 def test_the_end_of_the_time_says_what_is_still_so(until: Until, answer: Answer, words: str) -> None:
     with pytest.raises(GaveUp) as caught:

@@ -107,18 +107,16 @@ def test_the_note_of_a_process_that_lives_stays_from_its_first_moment_on(tmp_pat
 
 @cases(
     ("changes", "age", "in_use"),
-    [
-        ({}, 40 * DAY, True),  # Its process lives.
-        ({"pid": None, "birth": None}, 30, True),
-        ({"pid": None, "birth": None}, 40 * DAY, False),
-        ({"pid": None, "birth": None, "seconds": None}, 40 * DAY, True),
-        ({"birth": "another"}, 30, True),  # Its process has ended, and its lease may not have.
-        ({"birth": "another"}, 40 * DAY, False),
-        ({"place": "another machine"}, 30, True),
-        ({"place": "another machine", "seconds": None}, 40 * DAY, True),
-        ({"state": HoldState.RELEASED}, 30, False),
-        ({"state": HoldState.LOST}, 30, False),
-    ],
+    ({}, 40 * DAY, True),  # Its process lives.
+    ({"pid": None, "birth": None}, 30, True),
+    ({"pid": None, "birth": None}, 40 * DAY, False),
+    ({"pid": None, "birth": None, "seconds": None}, 40 * DAY, True),
+    ({"birth": "another"}, 30, True),  # Its process has ended, and its lease may not have.
+    ({"birth": "another"}, 40 * DAY, False),
+    ({"place": "another machine"}, 30, True),
+    ({"place": "another machine", "seconds": None}, 40 * DAY, True),
+    ({"state": HoldState.RELEASED}, 30, False),
+    ({"state": HoldState.LOST}, 30, False),
 )
 def test_a_lock_that_may_be_held_is_in_use(
     tmp_path: Path, changes: dict[str, object], age: float, in_use: bool

@@ -72,7 +72,7 @@ def test_a_record_never_takes_the_place_of_a_newer_read(tmp_path: Path) -> None:
 
 @cases(
     ("field", "value"),
-    [
+
         ("scope", ""), ("scope", None), ("scope", 1), ("scope", "a\nb"),
         ("account", "devstoreaccount1"), ("account", ACCOUNT + "?sv=1&sig=abc"), ("account", "http://u:p@host"),
         ("address", "site/config.json"), ("address", "blob:site"), ("address", ACCOUNT + "/site/config.json"),
@@ -88,8 +88,8 @@ def test_a_record_never_takes_the_place_of_a_newer_read(tmp_path: Path) -> None:
         ("path", "config.json"), ("path", ""), ("path", "/a\0b"), ("path", "/\ud800"), ("path", 5),
         ("time", None), ("time", "2026-11-21T12:00:00"), ("time", "0001-01-01T00:00:00+01:00"),
         ("command", None), ("command", "blob get a?sig=abc"),
-        ("copy", "yes"),
-    ],
+        ("copy", "yes")
+    ,
 )  # fmt: skip
 def test_a_bad_record_is_named_and_nothing_is_loaded(tmp_path: Path, field: str, value: object) -> None:
     cache = opened(tmp_path, Clock())
@@ -103,10 +103,7 @@ def test_a_bad_record_is_named_and_nothing_is_loaded(tmp_path: Path, field: str,
     [
         (["etag"], "line 1 is not a record"),
         ({**GOOD, "ETag": "x"}, "line 1: there is no field 'ETag'"),
-        (
-            {**GOOD, "copy": True, "path": None},
-            "line 1: path is missing, and the record is of a copy in a file",
-        ),
+        ({**GOOD, "copy": True, "path": None}, "line 1: path is missing, and the record is of a copy in a file"),
         ({field: GOOD[field] for field in GOOD if field != "etag"}, "line 1: etag is not an ETag"),
     ],
 )
@@ -159,8 +156,8 @@ def test_until_when_a_message_is_hidden_is_kept_behind_the_command() -> None:
 
 
 @cases(
-    "command", ["message get", "", records.add_hidden_until("message get", None), "message get, hidden until then",
-                "message get, hidden until 2026-11-22T04:00:30"],
+    "command", "message get", "", records.add_hidden_until("message get", None), "message get, hidden until then",
+                "message get, hidden until 2026-11-22T04:00:30",
 )  # fmt: skip
 def test_what_names_no_moment_tells_none(command: str) -> None:
     assert records.find_hidden_until(command) is None

@@ -57,7 +57,10 @@ def test_the_options_are_those_that_the_parser_takes() -> None:
 
 @cases(
     ("words", "count"),
-    ((("blob", "put"), 1), (("blob", "metadata"), 2), (("version", "-o", "table"), None), ((), len(ALL))),
+    (("blob", "put"), 1),
+    (("blob", "metadata"), 2),
+    (("version", "-o", "table"), None),
+    ((), len(ALL)),
 )
 def test_a_command_or_all_of_a_noun_is_described(offline: CliWorld, words: tuple[str, ...], count: int | None) -> None:
     ran = offline.call("help", "--json", *words)

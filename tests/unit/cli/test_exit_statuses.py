@@ -55,23 +55,21 @@ def find_dropped(nodes: Sequence[ast.AST], module: str = "") -> Iterator[str]:
             yield ast.unparse(found.value.func)
 
 
-@cases("module", _CLI)
+@cases("module", *_CLI)
 def test_no_command_drops_the_status_that_it_is_to_end_with(module: str) -> None:
     assert list(find_dropped(list_nodes(_CLI[module]), module)) == []
 
 
 @cases(
     ("line", "dropped"),
-    [
-        ("env.out.answer(done, 20)", ["env.out.answer"]),
-        ("return env.out.answer(done, 20)", []),
-        ("env.out.show(done)", []),
-        ("from azguard.locks import run as core\ncore.run(plan)", ["core.run"]),
-        ("from azguard.smb import file_lock_run as core\ncore.run_locked(plan)", ["core.run_locked"]),
-        ("from azguard.cli.output.demo import finish\nfinish(env, view, result)", ["finish"]),
-        ("from azguard.commands.queue import work\nwork.finish(env, ended)", ["work.finish"]),
-        ("from azguard.queues import moving\nmoving.run(moved, show)", []),
-    ],
+    ("env.out.answer(done, 20)", ["env.out.answer"]),
+    ("return env.out.answer(done, 20)", []),
+    ("env.out.show(done)", []),
+    ("from azguard.locks import run as core\ncore.run(plan)", ["core.run"]),
+    ("from azguard.smb import file_lock_run as core\ncore.run_locked(plan)", ["core.run_locked"]),
+    ("from azguard.cli.output.demo import finish\nfinish(env, view, result)", ["finish"]),
+    ("from azguard.commands.queue import work\nwork.finish(env, ended)", ["work.finish"]),
+    ("from azguard.queues import moving\nmoving.run(moved, show)", []),
 )
 def test_a_dropped_status_is_seen(line: str, dropped: list[str]) -> None:
     source = f"def command(env):\n    {line.replace(chr(10), chr(10) + '    ')}\n"

@@ -57,7 +57,7 @@ def test_every_option_of_az_about_other_writers_has_a_row() -> None:
     assert {option for options in _THEIRS.values() for option in options} - told == set()
 
 
-@cases("line", sorted({each for each in find_code(_PAGE) if each.startswith("azguard ")}))
+@cases("line", *sorted({each for each in find_code(_PAGE) if each.startswith("azguard ")}))
 def test_every_command_line_of_ours_can_be_typed(line: str) -> None:
     name = find_name(line.removeprefix("azguard "), _OURS)
     assert name is not None
@@ -66,7 +66,7 @@ def test_every_command_line_of_ours_can_be_typed(line: str) -> None:
     assert unknown == set()
 
 
-@cases("row", FIRST_ROWS, ids=str)
+@cases("row", *FIRST_ROWS, ids=str)
 def test_a_line_of_az_is_answered_on_the_command_line_as_the_page_says(row: Row) -> None:
     """The page and the hints are two ways to ask one question; further rows of a command are its special cases."""
     if row.ours.startswith("none"):

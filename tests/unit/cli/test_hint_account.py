@@ -29,20 +29,18 @@ def test_a_line_that_has_it_already_stays_as_it_is() -> None:
 
 @cases(
     ("typed", "hint", "told"),
-    [
-        (["--scope", "a b"], "azguard cache forget blob:c/n", "azguard cache forget --scope 'a b' blob:c/n"),
-        (["--emulator"], "azguard cache list", "azguard cache list"),
-        (["--emulator"], "azguard lock run sets AZGUARD_FENCE", "azguard lock run sets AZGUARD_FENCE"),
-        (["--emulator"], "azguard blob get --help", "azguard blob get --help"),
-        (["--emulator"], "azguard blob --help", "azguard blob --help"),
-        (["--emulator"], "azguard blob metadata --help", "azguard blob metadata --help"),
-        (["--emulator"], "azguard blob metadata get --help", "azguard blob metadata get --help"),
-        (["--emulator"], "azguard blob append seal --help", "azguard blob append seal --help"),
-        (["--scope", "a", "blob", "get", "--scope=b"], "azguard lock list", "azguard lock list --scope=b"),
-        (["--account-key=s"], "azguard table list", "azguard table list --account-key=@FILE"),
-        (["--", "--emulator"], "azguard table list", "azguard table list"),
-        (["-o", "json"], "azguard table list", "azguard table list"),
-    ],
+    (["--scope", "a b"], "azguard cache forget blob:c/n", "azguard cache forget --scope 'a b' blob:c/n"),
+    (["--emulator"], "azguard cache list", "azguard cache list"),
+    (["--emulator"], "azguard lock run sets AZGUARD_FENCE", "azguard lock run sets AZGUARD_FENCE"),
+    (["--emulator"], "azguard blob get --help", "azguard blob get --help"),
+    (["--emulator"], "azguard blob --help", "azguard blob --help"),
+    (["--emulator"], "azguard blob metadata --help", "azguard blob metadata --help"),
+    (["--emulator"], "azguard blob metadata get --help", "azguard blob metadata get --help"),
+    (["--emulator"], "azguard blob append seal --help", "azguard blob append seal --help"),
+    (["--scope", "a", "blob", "get", "--scope=b"], "azguard lock list", "azguard lock list --scope=b"),
+    (["--account-key=s"], "azguard table list", "azguard table list --account-key=@FILE"),
+    (["--", "--emulator"], "azguard table list", "azguard table list"),
+    (["-o", "json"], "azguard table list", "azguard table list"),
 )
 def test_what_was_typed_counts_where_it_means_something(typed: list[str], hint: str, told: str) -> None:
     assert of(hint, *typed) == told

@@ -64,7 +64,7 @@ def test_an_error_without_a_reason_stays_as_it_is() -> None:
     assert in_words(error) is error
 
 
-@cases("reason", ["never_read_before_write", "leased_by_another", "copy_ended", "outcome_unknown"])
+@cases("reason", "never_read_before_write", "leased_by_another", "copy_ended", "outcome_unknown")
 def test_a_name_in_a_command_is_quoted_for_the_shell(reason: str) -> None:
     """A blob may be called as a command is: what is pasted must not run it."""
     told = in_words(errors.Changed("refused", address="blob:site/a; id", reason=reason))
@@ -72,7 +72,7 @@ def test_a_name_in_a_command_is_quoted_for_the_shell(reason: str) -> None:
     assert any(each in told.hint for each in ("'site/a; id'", "'blob:site/a; id'"))
 
 
-@cases("kind", ["blob", "entity", "file", "queue", "container", "table"])
+@cases("kind", "blob", "entity", "file", "queue", "container", "table")
 def test_every_name_in_every_hint_is_one_word_of_a_shell(kind: str) -> None:
     templates = [words for words in (*HINTS.values(), *WORDS.values()) if isinstance(words, str)]
     others = {field for words in templates for _, field, _, _ in Formatter().parse(words) if field} | _OF_FUNCTIONS
@@ -87,12 +87,10 @@ SAS = "sv=2024-11-04&sig=abcdefghijklmnop"
 
 @cases(
     ("typed", "named"),
-    [
-        ("https://a.blob.core.windows.net/site/a%20b", "https://a.blob.core.windows.net/site/a%20b"),
-        (f"https://a.blob.core.windows.net/site/a%20b?{SAS}", "'https://a.blob.core.windows.net/site/a%20b?SAS'"),
-        ("https://a.blob.core.windows.net/site/other", "'site/a b'"),
-        ("site/a b", "'site/a b'"),
-    ],
+    ("https://a.blob.core.windows.net/site/a%20b", "https://a.blob.core.windows.net/site/a%20b"),
+    (f"https://a.blob.core.windows.net/site/a%20b?{SAS}", "'https://a.blob.core.windows.net/site/a%20b?SAS'"),
+    ("https://a.blob.core.windows.net/site/other", "'site/a b'"),
+    ("site/a b", "'site/a b'"),
 )
 def test_a_hint_names_the_account_of_the_url_that_was_typed(typed: str, named: str) -> None:
     told = in_words(errors.NotFound("gone", "blob:site/a b", reason="blob_of_other_type"), ["blob", "append", typed])
@@ -101,10 +99,8 @@ def test_a_hint_names_the_account_of_the_url_that_was_typed(typed: str, named: s
 
 @cases(
     ("command", "argv", "again"),
-    [
-        ("blob delete", ["blob", "delete", "--", "c/n"], "azguard blob delete --etag @last -- c/n"),
-        ("blob put", ["blob", "put", "-f", "x", "--", "c/n"], "azguard blob put -f x --etag @last -- c/n"),
-    ],
+    ("blob delete", ["blob", "delete", "--", "c/n"], "azguard blob delete --etag @last -- c/n"),
+    ("blob put", ["blob", "put", "-f", "x", "--", "c/n"], "azguard blob put -f x --etag @last -- c/n"),
 )
 def test_what_is_added_to_a_line_stands_before_two_dashes(command: str, argv: list[str], again: str) -> None:
     error = errors.Changed("changed", "blob:c/n", expected_etag='"0x1"', current_etag='"0x2"')
@@ -113,11 +109,9 @@ def test_what_is_added_to_a_line_stands_before_two_dashes(command: str, argv: li
 
 @cases(
     ("command", "hint"),
-    [
-        ("blob metadata set", "look, then decide: azguard blob metadata get c/n"),
-        ("blob set-properties", "look, then decide: azguard blob show c/n"),
-        ("lease acquire", "look, then decide: azguard lease show blob:c/n"),
-    ],
+    ("blob metadata set", "look, then decide: azguard blob metadata get c/n"),
+    ("blob set-properties", "look, then decide: azguard blob show c/n"),
+    ("lease acquire", "look, then decide: azguard lease show blob:c/n"),
 )
 def test_a_change_of_another_is_to_be_looked_at(command: str, hint: str) -> None:
     error = errors.Changed("changed", "blob:c/n", expected_etag='"0x1"', current_etag='"0x2"')

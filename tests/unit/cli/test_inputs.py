@@ -24,7 +24,7 @@ def test_a_folder_is_refused_with_an_option_that_the_command_has(
     assert refused.value.hint == hint
 
 
-@cases(("text", "hint"), [("0", "--wait 1s"), ("8d", "--wait 604800s"), ("1.5s", "--wait 2s")])
+@cases(("text", "hint"), ("0", "--wait 1s"), ("8d", "--wait 604800s"), ("1.5s", "--wait 2s"))
 def test_the_hint_at_a_number_of_seconds_is_near_what_was_typed(text: str, hint: str) -> None:
     with pytest.raises(UsageError) as refused:
         values.seconds(text, "--wait", 1, 604800)

@@ -44,7 +44,7 @@ def kinds() -> list[type]:
     ]
 
 
-@cases("kind", [each for each in kinds() if is_dataclass(each)])
+@cases("kind", *[each for each in kinds() if is_dataclass(each)])
 def test_the_columns_of_a_result_are_fields_of_it(kind: Any) -> None:
     assert {each.name for each in kind.COLUMNS} <= {each.name for each in fields(kind)}
 

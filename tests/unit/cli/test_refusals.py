@@ -149,7 +149,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
 
 @cases(
     ("typed", "refused"),
-    thorough.choose_rows(read_table()),
+    *thorough.choose_rows(read_table()),
     ids=lambda value: getattr(value, "line", None) or value.reason,
 )
 def test_a_line_is_refused_in_the_recorded_words_without_a_request(

@@ -9,7 +9,11 @@ _NO_SERVER = "UseDevelopmentStorage=true;BlobEndpoint=http://127.0.0.1:9/devstor
 
 @cases(
     "words",
-    ["blob get site/a", "blob show site/a", "safe-update site/a --increment n", "lock run a -- true", "queue list"],
+    "blob get site/a",
+    "blob show site/a",
+    "safe-update site/a --increment n",
+    "lock run a -- true",
+    "queue list",
 )
 def test_an_empty_scope_is_refused_before_the_account_is_looked_for(offline: CliWorld, words: str) -> None:
     option = offline.call("--scope", "", *words.split())
@@ -22,12 +26,10 @@ def test_an_empty_scope_is_refused_before_the_account_is_looked_for(offline: Cli
 
 @cases(
     ("words", "how"),
-    [
-        ("blob delete site/a", "azguard blob get site/a -f FILE"),
-        ("file delete team/a", "azguard file get team/a -f FILE"),
-        ("file resize team/a --size 5", "azguard file get team/a -f FILE"),
-        ("entity delete Orders/eu/1", "azguard entity get Orders/eu/1"),
-    ],
+    ("blob delete site/a", "azguard blob get site/a -f FILE"),
+    ("file delete team/a", "azguard file get team/a -f FILE"),
+    ("file resize team/a --size 5", "azguard file get team/a -f FILE"),
+    ("entity delete Orders/eu/1", "azguard entity get Orders/eu/1"),
 )
 def test_what_was_never_read_is_refused_with_three_ways_out(offline: CliWorld, words: str, how: str) -> None:
     ran = offline.call(*words.split(), env={"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER})

@@ -18,7 +18,7 @@ def _is_refused_twice(command: Command, row: Row) -> bool:
     return False
 
 
-@cases(("name", "command"), COMMANDS)
+@cases(("name", "command"), *COMMANDS)
 def test_every_option_of_one_value_is_refused_twice(name: str, command: Command) -> None:
     of_one_value = [row for row in command.rows if not (row.is_argument or row.is_many or row.is_flag)]
     assert [row.flags[0] for row in of_one_value if not _is_refused_twice(command, row)] == []
@@ -26,13 +26,11 @@ def test_every_option_of_one_value_is_refused_twice(name: str, command: Command)
 
 @cases(
     "words",
-    [
-        ["blob", "list", "site", "-vv", "-q", "-q"],
-        ["container", "create", "site", "--metadata", "a=1", "--metadata", "b=2"],
-        ["safe-update", "site/x", "--set", "a=1", "--set", "a=2"],
-        ["lock", "run", "a", "-E", "1", "--", "true", "-E", "2", "-E", "3"],
-        ["lock", "run", "a", "-E", "1", "--", "true", "--", "-E", "2", "-E", "3"],
-    ],
+    ["blob", "list", "site", "-vv", "-q", "-q"],
+    ["container", "create", "site", "--metadata", "a=1", "--metadata", "b=2"],
+    ["safe-update", "site/x", "--set", "a=1", "--set", "a=2"],
+    ["lock", "run", "a", "-E", "1", "--", "true", "-E", "2", "-E", "3"],
+    ["lock", "run", "a", "-E", "1", "--", "true", "--", "-E", "2", "-E", "3"],
 )
 def test_flags_lists_and_the_words_of_another_program_may_be_repeated(words: list[str]) -> None:
     command = dict(COMMANDS).get(" ".join(words[:2])) or dict(COMMANDS)[words[0]]
@@ -45,6 +43,6 @@ def test_a_value_before_the_command_may_be_given_again_behind_it_but_not_beside_
         read_line(root, ["-o", "json", "--output=yaml", "version"])
 
 
-@cases("stdin", [["-f", "-"], ["-f-"], ["--file", "-"], ["--file=-"]])
+@cases("stdin", ["-f", "-"], ["-f-"], ["--file", "-"], ["--file=-"])
 def test_a_hint_that_names_another_file_does_not_repeat_the_option(stdin: list[str]) -> None:
     assert command_line.drop(["blob", "put", "a/b", *stdin], ()) == ["blob", "put", "a/b"]

@@ -19,18 +19,16 @@ class Terminal(io.StringIO):
 
 @cases(
     ("stream", "shared", "environ", "is_colored"),
-    [
-        (Terminal(), {}, {"TERM": "xterm"}, True),
-        (Terminal(), {}, {"TERM": "dumb"}, False),
-        (Terminal(), {}, {"TERM": "xterm", "NO_COLOR": "1"}, False),
-        (Terminal(), {}, {"TERM": "xterm", "NO_COLOR": ""}, True),
-        (Terminal(), {"no_color": True}, {"TERM": "xterm", "FORCE_COLOR": "1"}, False),
-        (Terminal(), {}, {"TERM": "xterm", "FORCE_COLOR": "0"}, False),
-        (io.StringIO(), {}, {"TERM": "xterm"}, False),
-        (io.StringIO(), {}, {"FORCE_COLOR": "1"}, True),
-        (io.StringIO(), {}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-        (Terminal(), {}, {"TERM": "dumb", "FORCE_COLOR": "1"}, True),
-    ],
+    (Terminal(), {}, {"TERM": "xterm"}, True),
+    (Terminal(), {}, {"TERM": "dumb"}, False),
+    (Terminal(), {}, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+    (Terminal(), {}, {"TERM": "xterm", "NO_COLOR": ""}, True),
+    (Terminal(), {"no_color": True}, {"TERM": "xterm", "FORCE_COLOR": "1"}, False),
+    (Terminal(), {}, {"TERM": "xterm", "FORCE_COLOR": "0"}, False),
+    (io.StringIO(), {}, {"TERM": "xterm"}, False),
+    (io.StringIO(), {}, {"FORCE_COLOR": "1"}, True),
+    (io.StringIO(), {}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    (Terminal(), {}, {"TERM": "dumb", "FORCE_COLOR": "1"}, True),
 )
 def test_colours_are_for_terminals_unless_the_user_says_otherwise(
     stream: io.StringIO, shared: Mapping[str, object], environ: Mapping[str, str], is_colored: bool
@@ -57,7 +55,7 @@ def test_the_lines_of_a_diff_are_coloured_by_what_they_say() -> None:
     )
 
 
-@cases(("said", "width"), [("40", 40), ("200", 200), ("", 80), ("0", 80), ("wide", 80)])
+@cases(("said", "width"), ("40", 40), ("200", 200), ("", 80), ("0", 80), ("wide", 80))
 def test_the_width_is_what_columns_says_or_80(said: str, width: int) -> None:
     assert terminal.width(io.StringIO(), {"COLUMNS": said}) == width
 

@@ -18,32 +18,30 @@ HALF = Reached(120, 12 * MIB, 300, 30 * MIB, "blob:site/v1/css/site.css")
 
 @cases(
     ("reached", "left", "room", "line"),
-    [
-        (HALF, 72.0, 79, "put  40 %  120 of 300 files  12.0 of 30.0 MiB  1m12s left  css/site.css"),
-        (HALF, 72.0, 60, "put  40 %  120 of 300 files  12.0 of 30.0 MiB  1m12s left"),
-        (HALF, 72.0, 40, "put  40 %  120 of 300 files"),
-        (HALF, None, 119, f"put  {'█' * 8}{'░' * 12}  40 %  120 of 300 files  12.0 of 30.0 MiB  css/site.css"),
-        (Reached(3, 0, 4, 0), 1.0, 79, "put  75 %  3 of 4 files  1s left"),
-        (Reached(1, 512, 1, 512), 0.0, 79, "put  100 %  1 of 1 file  0.5 of 0.5 KiB  0s left"),
-        (Reached(0, 0, 0, 0), None, 79, "put  0 %  0 of 0 files"),
-        # Not counted yet, or more than were counted.
-        (Reached(3, 5 * 1024**3), None, 79, "put  3 files  5.0 GiB"),
-        (Reached(5, 9, 4, 9), 1.0, 79, "put  5 files  0.0 KiB"),
-        # Of a long name the end tells most, and no name drives the terminal.
-        (
-            Reached(0, 0, None, 0, f"blob:site/v1/{'d/' * 40}index.html"),
-            None,
-            40,
-            "put  0 files  …/d/d/d/d/d/d/d/index.html",
-        ),
-        (Reached(0, 0, None, 0, "blob:site/v1/\x1b]a"), None, 40, "put  0 files  \\x1b]a"),
-    ],
+    (HALF, 72.0, 79, "put  40 %  120 of 300 files  12.0 of 30.0 MiB  1m12s left  css/site.css"),
+    (HALF, 72.0, 60, "put  40 %  120 of 300 files  12.0 of 30.0 MiB  1m12s left"),
+    (HALF, 72.0, 40, "put  40 %  120 of 300 files"),
+    (HALF, None, 119, f"put  {'█' * 8}{'░' * 12}  40 %  120 of 300 files  12.0 of 30.0 MiB  css/site.css"),
+    (Reached(3, 0, 4, 0), 1.0, 79, "put  75 %  3 of 4 files  1s left"),
+    (Reached(1, 512, 1, 512), 0.0, 79, "put  100 %  1 of 1 file  0.5 of 0.5 KiB  0s left"),
+    (Reached(0, 0, 0, 0), None, 79, "put  0 %  0 of 0 files"),
+    # Not counted yet, or more than were counted.
+    (Reached(3, 5 * 1024**3), None, 79, "put  3 files  5.0 GiB"),
+    (Reached(5, 9, 4, 9), 1.0, 79, "put  5 files  0.0 KiB"),
+    # Of a long name the end tells most, and no name drives the terminal.
+    (
+        Reached(0, 0, None, 0, f"blob:site/v1/{'d/' * 40}index.html"),
+        None,
+        40,
+        "put  0 files  …/d/d/d/d/d/d/d/index.html",
+    ),
+    (Reached(0, 0, None, 0, "blob:site/v1/\x1b]a"), None, 40, "put  0 files  \\x1b]a"),
 )
 def test_the_line(reached: Reached, left: float | None, room: int, line: str) -> None:
     assert describe("put", reached, left, "site/v1/", room) == line
 
 
-@cases("room", range(1, 130))
+@cases("room", *range(1, 130))
 def test_no_line_is_longer_than_the_terminal(room: int) -> None:
     reached = Reached(12_345, 9 * 1024**3, 123_456, 99 * 1024**3, "blob:site/v1/" + "\u6f22" * 90)
     assert terminal.measure(describe("get", reached, 86_400.0, "site/v1/", room)) <= max(room, len("get"))

@@ -13,22 +13,20 @@ EDIT = "ADDRESS --increment"
 
 @cases(
     ("kind", "typed"),
-    [
-        ("blob", EDIT),
-        ("entity", EDIT),
-        ("entity", f"{EDIT} --guard --guard=ledger --no-lineage --op-id"),
-        ("table", f"{EDIT} --where --jobs --dry-run"),
-        ("queue", "ADDRESS --metadata --op-id --status"),
-        ("blob", f"{EDIT} --op-id --status"),
-        ("blob", "ADDRESS CMD... --allow-empty --any-content"),
-        ("blob", f"{EDIT} --guard --guard=lease --fence --create --max-attempts"),
-    ],
+    ("blob", EDIT),
+    ("entity", EDIT),
+    ("entity", f"{EDIT} --guard --guard=ledger --no-lineage --op-id"),
+    ("table", f"{EDIT} --where --jobs --dry-run"),
+    ("queue", "ADDRESS --metadata --op-id --status"),
+    ("blob", f"{EDIT} --op-id --status"),
+    ("blob", "ADDRESS CMD... --allow-empty --any-content"),
+    ("blob", f"{EDIT} --guard --guard=lease --fence --create --max-attempts"),
 )
 def test_what_goes_together_is_not_refused(kind: str, typed: str) -> None:
     engine.check(_find_command().rules, typed.split(), lambda: kind)
 
 
-@cases(("kind", "typed"), [("entity", f"{EDIT} --no-lineage --op-id"), ("queue", f"{EDIT} --metadata")])
+@cases(("kind", "typed"), ("entity", f"{EDIT} --no-lineage --op-id"), ("queue", f"{EDIT} --metadata"))
 def test_what_needs_another_option_is_refused_without(kind: str, typed: str) -> None:
     with pytest.raises(UsageError):
         engine.check(_find_command().rules, typed.split(), lambda: kind)

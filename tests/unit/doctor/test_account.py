@@ -40,12 +40,10 @@ def check(auth: Auth, secret: str | None = None, **shared: Any) -> tuple[str, st
 
 @cases(
     ("secret", "verdict", "words"),
-    [
-        ("sv=1&ss=b&srt=sco&sp=rwt&se=2099-01-01T00:00:00Z&sig=x", "holds", "a SAS: sp=rwt ss=b srt=sco; ends at 2099"),
-        ("sv=1&sr=c&sp=r&se=2020-01-01&sig=x", "differs", "a SAS that ended at 2020-01-01T00:00:00Z: sp=r sr=c"),
-        ("sv=1&sr=c&sp=r&st=2098-01-01&se=2099-01-01&sig=x", "differs", "a SAS that begins only at 2098"),
-        ("sv=1&sr=c&si=deploy&sig=x", "holds", "a SAS: sr=c si=deploy; its stored access policy says when it ends"),
-    ],
+    ("sv=1&ss=b&srt=sco&sp=rwt&se=2099-01-01T00:00:00Z&sig=x", "holds", "a SAS: sp=rwt ss=b srt=sco; ends at 2099"),
+    ("sv=1&sr=c&sp=r&se=2020-01-01&sig=x", "differs", "a SAS that ended at 2020-01-01T00:00:00Z: sp=r sr=c"),
+    ("sv=1&sr=c&sp=r&st=2098-01-01&se=2099-01-01&sig=x", "differs", "a SAS that begins only at 2098"),
+    ("sv=1&sr=c&si=deploy&sig=x", "holds", "a SAS: sr=c si=deploy; its stored access policy says when it ends"),
 )
 def test_a_sas_is_told_by_its_fields_and_never_by_its_signature(secret: str, verdict: str, words: str) -> None:
     found = check(Auth.SAS, secret)
@@ -60,7 +58,7 @@ def test_a_token_is_told_by_its_owner_whose_name_can_be_left_out() -> None:
     assert (verdict, detail.partition("; ends at")[0]) == ("holds", "a token from this machine; upn=USER oid=OBJECT")
 
 
-@cases("token", ["opaque", "a.b.c", f"a.{base64.urlsafe_b64encode(b'[]').decode()}.c"])
+@cases("token", "opaque", "a.b.c", f"a.{base64.urlsafe_b64encode(b'[]').decode()}.c")
 def test_a_token_of_another_form_tells_nothing_of_its_owner(token: str) -> None:
     holder = SimpleNamespace(
         get_token_info=lambda scope: SimpleNamespace(token=token, expires_on=time.time() + 60),
@@ -101,13 +99,11 @@ def find(check: str, stage: CheckStage) -> CheckFinding:
 
 @cases(
     ("headers", "told"),
-    [
-        ({"x-ms-sku-name": "Premium_LRS", "x-ms-account-kind": "FileStorage"}, "FileStorage Premium_LRS: files only"),
-        (
-            {"x-ms-sku-name": "Standard_ZRS", "x-ms-account-kind": "StorageV2", "x-ms-is-hns-enabled": "true"},
-            f"StorageV2 Standard_ZRS: {account.NO_TAGS}",
-        ),
-    ],
+    ({"x-ms-sku-name": "Premium_LRS", "x-ms-account-kind": "FileStorage"}, "FileStorage Premium_LRS: files only"),
+    (
+        {"x-ms-sku-name": "Standard_ZRS", "x-ms-account-kind": "StorageV2", "x-ms-is-hns-enabled": "true"},
+        f"StorageV2 Standard_ZRS: {account.NO_TAGS}",
+    ),
 )
 def test_the_kind_of_an_account_is_told_with_what_it_lacks(headers: Mapping[str, str], told: str) -> None:
     assert find("kind of account", open_stage(200, headers)) == holds(told)
@@ -115,10 +111,8 @@ def test_the_kind_of_an_account_is_told_with_what_it_lacks(headers: Mapping[str,
 
 @cases(
     ("content", "told"),
-    [
-        (b"<Enabled>true</Enabled><Days>7</Days>", "kept for 7 days, and can be undeleted"),
-        (b"<Enabled>false</Enabled>", "not kept: what is deleted is gone"),
-    ],
+    (b"<Enabled>true</Enabled><Days>7</Days>", "kept for 7 days, and can be undeleted"),
+    (b"<Enabled>false</Enabled>", "not kept: what is deleted is gone"),
 )
 def test_how_long_deleted_blobs_are_kept_is_told(content: bytes, told: str) -> None:
     assert find("deleted blobs", open_stage(200, {}, _SOFT % content)) == holds(told)
@@ -126,12 +120,10 @@ def test_how_long_deleted_blobs_are_kept_is_told(content: bytes, told: str) -> N
 
 @cases(
     ("status", "headers", "found"),
-    [
-        (409, {"x-ms-error-code": "PublicAccessNotPermitted"}, holds("the account allows none")),
-        (404, {"x-ms-error-code": "ResourceNotFound"}, holds("not in this container")),
-        (200, _WHEN, differs("blobs of this container can be read without a login")),
-        (400, {"x-ms-error-code": "InvalidInput"}, not_possible("400 InvalidInput")),
-    ],
+    (409, {"x-ms-error-code": "PublicAccessNotPermitted"}, holds("the account allows none")),
+    (404, {"x-ms-error-code": "ResourceNotFound"}, holds("not in this container")),
+    (200, _WHEN, differs("blobs of this container can be read without a login")),
+    (400, {"x-ms-error-code": "InvalidInput"}, not_possible("400 InvalidInput")),
 )
 def test_readers_without_a_login_are_told(status: int, headers: Mapping[str, str], found: CheckFinding) -> None:
     assert find("readers without a login", open_stage(status, headers)) == found

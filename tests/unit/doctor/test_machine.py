@@ -37,7 +37,8 @@ def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 @cases(
     ("birth", "found"),
-    [("1", holds("by ps, which is slower than /proc")), (None, differs("there is neither /proc nor ps"))],
+    ("1", holds("by ps, which is slower than /proc")),
+    (None, differs("there is neither /proc nor ps")),
 )
 def test_processes_can_be_told_apart_without_proc(birth: str | None, found: CheckFinding) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -70,11 +71,9 @@ def test_a_machine_that_ends_a_group_alone_is_named(monkeypatch: pytest.MonkeyPa
 
 @cases(
     ("proxy", "found"),
-    [
-        (None, holds("directly")),
-        ("http://user:secret@proxy:8080", holds("through the proxy that HTTPS_PROXY names")),
-        ("http://[", differs("HTTPS_PROXY is not a URL of a proxy")),
-    ],
+    (None, holds("directly")),
+    ("http://user:secret@proxy:8080", holds("through the proxy that HTTPS_PROXY names")),
+    ("http://[", differs("HTTPS_PROXY is not a URL of a proxy")),
 )
 def test_the_way_to_a_service_is_told_without_the_password(proxy: str | None, found: CheckFinding) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -87,10 +86,8 @@ def test_the_way_to_a_service_is_told_without_the_password(proxy: str | None, fo
 
 @cases(
     ("file", "found"),
-    [
-        (None, holds("those of certifi")),
-        ("/nowhere.pem", differs("[Errno 2] No such file or directory")),
-    ],
+    (None, holds("those of certifi")),
+    ("/nowhere.pem", differs("[Errno 2] No such file or directory")),
 )
 def test_certificates_that_are_not_there_are_named(file: str | None, found: CheckFinding) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -35,14 +35,12 @@ def put(stage: Stage) -> None:
 
 @cases(
     ("times", "error", "verdict"),
-    [
-        (1, None, CheckVerdict.HOLDS),
-        (0, None, CheckVerdict.DIFFERS),
-        (2, None, CheckVerdict.DIFFERS),
-        (1, OutcomeUnknown("?"), CheckVerdict.HOLDS),
-        (1, Unavailable("not sent"), CheckVerdict.DIFFERS),
-        (0, Unavailable("not sent"), CheckVerdict.HOLDS),
-    ],
+    (1, None, CheckVerdict.HOLDS),
+    (0, None, CheckVerdict.DIFFERS),
+    (2, None, CheckVerdict.DIFFERS),
+    (1, OutcomeUnknown("?"), CheckVerdict.HOLDS),
+    (1, Unavailable("not sent"), CheckVerdict.DIFFERS),
+    (0, Unavailable("not sent"), CheckVerdict.HOLDS),
 )
 def test_what_is_said_is_compared_with_what_was_done(
     times: int, error: AzguardError | None, verdict: CheckVerdict

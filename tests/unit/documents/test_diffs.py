@@ -42,10 +42,8 @@ def test_one_line_json_is_shown_on_many_lines() -> None:
 
 @cases(
     ("old", "new", "body"),
-    [
-        (b"", b'{"a":1}', '@@ -0,0 +1,3 @@\n+{\n+  "a": 1\n+}\n\\ No newline at end of file\n'),
-        (b'{"a":1}\n', b'{\n  "a": 2\n}\n', '@@ -1,3 +1,3 @@\n {\n-  "a": 1\n+  "a": 2\n }\n'),
-    ],
+    (b"", b'{"a":1}', '@@ -0,0 +1,3 @@\n+{\n+  "a": 1\n+}\n\\ No newline at end of file\n'),
+    (b'{"a":1}\n', b'{\n  "a": 2\n}\n', '@@ -1,3 +1,3 @@\n {\n-  "a": 1\n+  "a": 2\n }\n'),
 )
 def test_one_side_on_one_line_is_enough(old: bytes, new: bytes, body: str) -> None:
     assert compare(old, new, "x").split("\n", 2)[2] == body
@@ -53,17 +51,15 @@ def test_one_side_on_one_line_is_enough(old: bytes, new: bytes, body: str) -> No
 
 @cases(
     ("old", "new", "body"),
-    [
-        (b'{"a":1}\n', b'{"a": 1}\n', '@@ -1 +1 @@\n-{"a":1}\n+{"a": 1}\n'),
-        (b"{broken}\n", b'{"a": 1}\n', '@@ -1 +1 @@\n-{broken}\n+{"a": 1}\n'),
-        (b'{\n  "a": 1\n}\n', b'{\n  "a": 2\n}\n', '@@ -1,3 +1,3 @@\n {\n-  "a": 1\n+  "a": 2\n }\n'),
-    ],
+    (b'{"a":1}\n', b'{"a": 1}\n', '@@ -1 +1 @@\n-{"a":1}\n+{"a": 1}\n'),
+    (b"{broken}\n", b'{"a": 1}\n', '@@ -1 +1 @@\n-{broken}\n+{"a": 1}\n'),
+    (b'{\n  "a": 1\n}\n', b'{\n  "a": 2\n}\n', '@@ -1,3 +1,3 @@\n {\n-  "a": 1\n+  "a": 2\n }\n'),
 )
 def test_json_is_shown_as_it_is_where_that_tells_more(old: bytes, new: bytes, body: str) -> None:
     assert compare(old, new, "x") == f"--- x (current)\n+++ x (new)\n{body}"
 
 
-@cases("old", [b"\xff" * 10, b"text\0text."])
+@cases("old", b"\xff" * 10, b"text\0text.")
 def test_of_binary_content_sizes_and_hashes_are_shown(old: bytes) -> None:
     before, after = (hashlib.sha256(content).hexdigest()[:16] for content in (old, b"hello, world"))
     assert compare(old, b"hello, world", "x") == f"binary: 10 -> 12 bytes (sha256 {before}… -> {after}…)\n"
@@ -94,16 +90,14 @@ LINES = b"a\nb\nc\nd\ne\n"
 
 @cases(
     ("ours", "theirs", "merged"),
-    [
-        (b"A\nb\nc\nd\ne\n", b"a\nb\nc\nd\nE\n", b"A\nb\nc\nd\nE\n"),
-        (b"a\nx\nb\nc\nd\ne\n", b"a\nb\nc\ne\n", b"a\nx\nb\nc\ne\n"),
-        (b"a\nb\nC\nd\ne\n", b"a\nb\nC\nd\ne\n", b"a\nb\nC\nd\ne\n"),
-        (b"A\nb\nC\nd\ne\n", b"A\nb\nc\nd\nE\n", b"A\nb\nC\nd\nE\n"),
-        (b"b\nc\nd\ne\n", b"a\nb\nc\nd\n", b"b\nc\nd\n"),
-        (LINES, b"x\n", b"x\n"),
-        (b"x\n", LINES, b"x\n"),
-        (b"a\nb\nc\nd\ne", b"A\nb\nc\nd\ne\n", b"A\nb\nc\nd\ne"),
-    ],
+    (b"A\nb\nc\nd\ne\n", b"a\nb\nc\nd\nE\n", b"A\nb\nc\nd\nE\n"),
+    (b"a\nx\nb\nc\nd\ne\n", b"a\nb\nc\ne\n", b"a\nx\nb\nc\ne\n"),
+    (b"a\nb\nC\nd\ne\n", b"a\nb\nC\nd\ne\n", b"a\nb\nC\nd\ne\n"),
+    (b"A\nb\nC\nd\ne\n", b"A\nb\nc\nd\nE\n", b"A\nb\nC\nd\nE\n"),
+    (b"b\nc\nd\ne\n", b"a\nb\nc\nd\n", b"b\nc\nd\n"),
+    (LINES, b"x\n", b"x\n"),
+    (b"x\n", LINES, b"x\n"),
+    (b"a\nb\nc\nd\ne", b"A\nb\nc\nd\ne\n", b"A\nb\nc\nd\ne"),
 )
 def test_changes_of_other_lines_are_put_together(ours: bytes, theirs: bytes, merged: bytes) -> None:
     assert diffs.merge(LINES, ours, theirs) == Merged(merged, 0)
@@ -111,15 +105,15 @@ def test_changes_of_other_lines_are_put_together(ours: bytes, theirs: bytes, mer
 
 @cases(
     ("base", "ours", "theirs", "merged"),
-    [
+
         (LINES, b"a\nb\nX\nd\ne\n", b"a\nb\nY\nd\ne\n",
          b"a\nb\n<<<<<<< yours\nX\n=======\nY\n>>>>>>> theirs\nd\ne\n"),
         (b"a\n", b"a\nx", b"a\ny", b"a\n<<<<<<< yours\nx\n=======\ny\n>>>>>>> theirs\n"),
         (b"a\r\n", b"x\r\n", b"y\r\n", b"<<<<<<< yours\r\nx\r\n=======\r\ny\r\n>>>>>>> theirs\r\n"),
         (b"", b"x\n", b"y\n", b"<<<<<<< yours\nx\n=======\ny\n>>>>>>> theirs\n"),
         (b"a\n", b"", b"b\n", b"<<<<<<< yours\n=======\nb\n>>>>>>> theirs\n"),
-        (b"\x00\xff\n", b"\x01\n", b"\x02\n", b"<<<<<<< yours\n\x01\n=======\n\x02\n>>>>>>> theirs\n"),
-    ],
+        (b"\x00\xff\n", b"\x01\n", b"\x02\n", b"<<<<<<< yours\n\x01\n=======\n\x02\n>>>>>>> theirs\n")
+    ,
 )  # fmt: skip
 def test_changes_of_the_same_lines_stand_side_by_side(base: bytes, ours: bytes, theirs: bytes, merged: bytes) -> None:
     made = diffs.merge(base, ours, theirs)
@@ -128,14 +122,12 @@ def test_changes_of_the_same_lines_stand_side_by_side(base: bytes, ours: bytes, 
 
 @cases(
     ("base", "ours", "theirs", "merged"),
-    [
-        ('{"a": 1, "b": 2}', '{"a": 5, "b": 2}', '{"a": 1, "b": 7}', '{"a": 5, "b": 7}'),
-        ('{"a": 1}', '{"a": 1, "x": 1}', '{"a": 1, "y": 2}', '{"a": 1, "y": 2, "x": 1}'),
-        ('{"a": {"x": 1, "y": 1}}', '{"a": {"x": 2, "y": 1}}', '{"a": {"x": 1}}', '{"a": {"x": 2}}'),
-        ('{"a": 1, "b": 2}', '{"b": 2}', '{"a": 1, "b": 3}', '{"b": 3}'),
-        ('{"a": 1.0}', '{"a": 1.0, "b": 1e3}', '{\n "a": 1.0, "c": 0\n}', '{\n "a": 1.0, "c": 0, "b": 1e3\n}'),
-        ('{"a": 1}', '{"a": {"x": 1}}', '{"a": {"y": 1}}', '{"a": {"y": 1, "x": 1}}'),
-    ],
+    ('{"a": 1, "b": 2}', '{"a": 5, "b": 2}', '{"a": 1, "b": 7}', '{"a": 5, "b": 7}'),
+    ('{"a": 1}', '{"a": 1, "x": 1}', '{"a": 1, "y": 2}', '{"a": 1, "y": 2, "x": 1}'),
+    ('{"a": {"x": 1, "y": 1}}', '{"a": {"x": 2, "y": 1}}', '{"a": {"x": 1}}', '{"a": {"x": 2}}'),
+    ('{"a": 1, "b": 2}', '{"b": 2}', '{"a": 1, "b": 3}', '{"b": 3}'),
+    ('{"a": 1.0}', '{"a": 1.0, "b": 1e3}', '{\n "a": 1.0, "c": 0\n}', '{\n "a": 1.0, "c": 0, "b": 1e3\n}'),
+    ('{"a": 1}', '{"a": {"x": 1}}', '{"a": {"y": 1}}', '{"a": {"y": 1, "x": 1}}'),
 )
 def test_members_of_json_are_merged_wherever_they_stand(base: str, ours: str, theirs: str, merged: str) -> None:
     assert diffs.merge(base.encode(), ours.encode(), theirs.encode()) == Merged(merged.encode(), 0)
@@ -143,13 +135,11 @@ def test_members_of_json_are_merged_wherever_they_stand(base: str, ours: str, th
 
 @cases(
     ("ours", "theirs"),
-    [
-        ('{"a": 5}', '{"a": 7}'),
-        ("{}", '{"a": 7}'),
-        ('{"a": [1]}', '{"a": [2]}'),
-        ('{"a": 5}', "[]"),
-        ("no", '{"a": 2}'),
-    ],
+    ('{"a": 5}', '{"a": 7}'),
+    ("{}", '{"a": 7}'),
+    ('{"a": [1]}', '{"a": [2]}'),
+    ('{"a": 5}', "[]"),
+    ("no", '{"a": 2}'),
 )
 def test_json_that_was_changed_in_the_same_place_is_a_conflict(ours: str, theirs: str) -> None:
     assert diffs.merge(b'{"a": 1}', ours.encode(), theirs.encode()).conflicts == 1

@@ -16,19 +16,17 @@ SNAPSHOT = "2026-11-21T10:00:00.1234567Z"
 
 @cases(
     ("text", "kind", "parts"),
-    [
-        ("container:site", Kind.CONTAINER, ("site",)),
-        ("blob:site/config.json", Kind.BLOB, ("site", "config.json")),
-        ("blob:$root/config.json", Kind.BLOB, ("$root", "config.json")),
-        ("blob:site/a/b/c.txt", Kind.BLOB, ("site", "a/b/c.txt")),
-        ("table:jobs", Kind.TABLE, ("jobs",)),
-        ("entity:jobs/2026/17", Kind.ENTITY, ("jobs", "2026", "17")),
-        ("queue:work", Kind.QUEUE, ("work",)),
-        ("message:work/0f3c-11", Kind.MESSAGE, ("work", "0f3c-11")),
-        ("share:docs", Kind.SHARE, ("docs",)),
-        ("dir:docs/2026/may", Kind.DIR, ("docs", "2026/may")),
-        ("file:docs/2026/a.txt", Kind.FILE, ("docs", "2026/a.txt")),
-    ],
+    ("container:site", Kind.CONTAINER, ("site",)),
+    ("blob:site/config.json", Kind.BLOB, ("site", "config.json")),
+    ("blob:$root/config.json", Kind.BLOB, ("$root", "config.json")),
+    ("blob:site/a/b/c.txt", Kind.BLOB, ("site", "a/b/c.txt")),
+    ("table:jobs", Kind.TABLE, ("jobs",)),
+    ("entity:jobs/2026/17", Kind.ENTITY, ("jobs", "2026", "17")),
+    ("queue:work", Kind.QUEUE, ("work",)),
+    ("message:work/0f3c-11", Kind.MESSAGE, ("work", "0f3c-11")),
+    ("share:docs", Kind.SHARE, ("docs",)),
+    ("dir:docs/2026/may", Kind.DIR, ("docs", "2026/may")),
+    ("file:docs/2026/a.txt", Kind.FILE, ("docs", "2026/a.txt")),
 )
 def test_every_kind_of_address_is_read_and_printed_as_it_was(text: str, kind: Kind, parts: tuple[str, ...]) -> None:
     found = parse(text)
@@ -39,18 +37,16 @@ def test_the_prefix_may_be_left_out_where_the_command_knows_the_kind() -> None:
     assert parse("site/config.json", Kind.BLOB) == parse("blob:site/config.json", Kind.BLOB)
 
 
-@cases("name", ["a b", "käse/☃", "100%", "a?b", "a#b", "a+b", "a%20b", "/a", "a//b", "folder/", "a&b=c"])
+@cases("name", "a b", "käse/☃", "100%", "a?b", "a#b", "a+b", "a%20b", "/a", "a//b", "folder/", "a&b=c")
 def test_a_plain_address_is_taken_literally(name: str) -> None:
     assert parse(f"site/{name}", Kind.BLOB).address == Address(Kind.BLOB, ("site", name))
 
 
 @cases(
     ("text", "address"),
-    [
-        (f"blob:site/a?snapshot={SNAPSHOT}", Address(Kind.BLOB, ("site", "a"), snapshot=SNAPSHOT)),
-        (f"blob:site/a?versionid={SNAPSHOT}", Address(Kind.BLOB, ("site", "a"), version=SNAPSHOT)),
-        (f"share:docs?snapshot={SNAPSHOT}", Address(Kind.SHARE, ("docs",), snapshot=SNAPSHOT)),
-    ],
+    (f"blob:site/a?snapshot={SNAPSHOT}", Address(Kind.BLOB, ("site", "a"), snapshot=SNAPSHOT)),
+    (f"blob:site/a?versionid={SNAPSHOT}", Address(Kind.BLOB, ("site", "a"), version=SNAPSHOT)),
+    (f"share:docs?snapshot={SNAPSHOT}", Address(Kind.SHARE, ("docs",), snapshot=SNAPSHOT)),
 )
 def test_snapshots_and_versions_are_part_of_the_address(text: str, address: Address) -> None:
     found = parse(text)
@@ -59,7 +55,7 @@ def test_snapshots_and_versions_are_part_of_the_address(text: str, address: Addr
 
 @cases(
     ("url", "kind", "address", "endpoint", "account", "sas"),
-    [
+
         ("https://acc.blob.core.windows.net/site/a.json", None, "blob:site/a.json",
          "https://acc.blob.core.windows.net", "acc", None),
         ("https://ACC.Blob.core.windows.net:443/site", None, "container:site",
@@ -93,8 +89,8 @@ def test_snapshots_and_versions_are_part_of_the_address(text: str, address: Addr
         ("https://acc.table.core.windows.net/jobs(PartitionKey='a%20b',RowKey='O''Brien')", None,
          "entity:jobs/a b/O'Brien", "https://acc.table.core.windows.net", "acc", None),
         ("http://127.0.0.1:10002/devstoreaccount1/jobs(PartitionKey='%25',RowKey='%C3%BC')", Kind.ENTITY,
-         "entity:jobs/%/ü", "http://127.0.0.1:10002/devstoreaccount1", "devstoreaccount1", None),
-    ],
+         "entity:jobs/%/ü", "http://127.0.0.1:10002/devstoreaccount1", "devstoreaccount1", None)
+    ,
 )  # fmt: skip
 def test_a_url_is_split_into_address_endpoint_and_sas(
     url: str, kind: Kind | None, address: str, endpoint: str, account: str, sas: str | None
@@ -110,7 +106,7 @@ def test_the_sas_shows_neither_in_the_address_nor_in_repr() -> None:
 
 @cases(
     ("text", "kind"),
-    [
+
         ("", Kind.BLOB), ("   ", Kind.BLOB), ("", None),
         ("site", Kind.BLOB), ("site/", Kind.BLOB), ("/a", Kind.BLOB), ("blob:", None), ("blob:site", None),
         ("entity:jobs/2026", None), ("entity:jobs//17", None), ("dir:docs", None),
@@ -130,8 +126,8 @@ def test_the_sas_shows_neither_in_the_address_nor_in_repr() -> None:
         ("https://acc.blob.core.windows.net/site/a?comp=metadata", None),
         ("https://acc.blob.core.windows.net/site/a?sv=2025&sig=", None),
         ("https://acc.blob.core.windows.net/site/a%3Fsnapshot=2026-11-21T10:00:00Z", None),
-        ("https://acc.blob.core.windows.net/site/a%2F..%2Fb", None),
-    ],
+        ("https://acc.blob.core.windows.net/site/a%2F..%2Fb", None)
+    ,
 )  # fmt: skip
 def test_what_names_nothing_or_something_the_service_forbids_is_a_usage_error(text: str, kind: Kind | None) -> None:
     with pytest.raises(UsageError) as caught:
@@ -139,25 +135,23 @@ def test_what_names_nothing_or_something_the_service_forbids_is_a_usage_error(te
     assert caught.value.exit_code == 2
 
 
-@cases("text", ["", "site"])
+@cases("text", "", "site")
 def test_a_refused_address_says_how_to_write_it(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text)
     assert in_words(caught.value).hint
 
 
-@cases("kind", [None, Kind.BLOB, Kind.SHARE, Kind.TABLE])
+@cases("kind", None, Kind.BLOB, Kind.SHARE, Kind.TABLE)
 @cases(
     ("text", "reason"),
-    [
-        ("acc.blob.core.windows.net/site/a", "url_without_scheme"),
-        ("acc.file.core.windows.net/docs?sig=x", "url_without_scheme"),
-        ("https:/acc.blob.core.windows.net/site/a", "url_without_scheme"),
-        ("http:acc/site/a", "url_without_scheme"),
-        ("Blob:site/a", "address_kind_in_capitals"),
-        ("TABLE:jobs", "address_kind_in_capitals"),
-        ("lob:site/a", "address_kind_unknown"),
-    ],
+    ("acc.blob.core.windows.net/site/a", "url_without_scheme"),
+    ("acc.file.core.windows.net/docs?sig=x", "url_without_scheme"),
+    ("https:/acc.blob.core.windows.net/site/a", "url_without_scheme"),
+    ("http:acc/site/a", "url_without_scheme"),
+    ("Blob:site/a", "address_kind_in_capitals"),
+    ("TABLE:jobs", "address_kind_in_capitals"),
+    ("lob:site/a", "address_kind_unknown"),
 )
 def test_what_was_meant_by_an_address_is_told(text: str, reason: str, kind: Kind | None) -> None:
     with pytest.raises(UsageError) as caught:
@@ -191,20 +185,18 @@ OWN = {
 
 @cases(
     ("url", "address"),
-    [
-        ("http://127.0.0.1:4001/dev/site", "container:site"),
-        ("http://localhost:4001/dev/site/a/b.txt", "blob:site/a/b.txt"),
-        ("http://127.0.0.1:4003/dev/jobs", "table:jobs"),
-        ("http://127.0.0.1:4003/dev/jobs/p/r", "entity:jobs/p/r"),
-        ("http://127.0.0.1:4003/dev/jobs(PartitionKey='p',RowKey='r')", "entity:jobs/p/r"),
-        ("http://127.0.0.1:4002/dev/work", "queue:work"),
-        ("http://127.0.0.1:4002/dev/work/messages", "queue:work"),
-        ("http://127.0.0.1:4002/dev/work/messages/0f3c-11", "message:work/0f3c-11"),
-        ("http://127.0.0.1:4004/dev/docs", "share:docs"),
-        ("http://127.0.0.1:4004/dev/docs/2026/a.txt", "file:docs/2026/a.txt"),
-        ("http://127.0.0.1:4004/dev/docs/2026/", "dir:docs/2026"),
-        ("http://127.0.0.1:4004/dev/docs/2026?restype=directory", "dir:docs/2026"),
-    ],
+    ("http://127.0.0.1:4001/dev/site", "container:site"),
+    ("http://localhost:4001/dev/site/a/b.txt", "blob:site/a/b.txt"),
+    ("http://127.0.0.1:4003/dev/jobs", "table:jobs"),
+    ("http://127.0.0.1:4003/dev/jobs/p/r", "entity:jobs/p/r"),
+    ("http://127.0.0.1:4003/dev/jobs(PartitionKey='p',RowKey='r')", "entity:jobs/p/r"),
+    ("http://127.0.0.1:4002/dev/work", "queue:work"),
+    ("http://127.0.0.1:4002/dev/work/messages", "queue:work"),
+    ("http://127.0.0.1:4002/dev/work/messages/0f3c-11", "message:work/0f3c-11"),
+    ("http://127.0.0.1:4004/dev/docs", "share:docs"),
+    ("http://127.0.0.1:4004/dev/docs/2026/a.txt", "file:docs/2026/a.txt"),
+    ("http://127.0.0.1:4004/dev/docs/2026/", "dir:docs/2026"),
+    ("http://127.0.0.1:4004/dev/docs/2026?restype=directory", "dir:docs/2026"),
 )
 def test_the_account_in_use_tells_the_service_of_a_url_whose_host_does_not(url: str, address: str) -> None:
     found = parse(url, None, lambda: OWN)
@@ -229,7 +221,7 @@ def test_of_two_services_at_one_endpoint_the_url_is_of_the_one_the_command_takes
     assert str(parse(url, Kind.ENTITY, lambda: shared).address) == "entity:jobs/p/r"
 
 
-@cases(("port", "kind"), [(10000, "blob"), (10001, "queue"), (10002, "table"), (10004, "share")])
+@cases(("port", "kind"), (10000, "blob"), (10001, "queue"), (10002, "table"), (10004, "share"))
 def test_the_well_known_ports_tell_at_last(port: int, kind: str) -> None:
     found = parse(f"http://127.0.0.1:{port}/dev/jobs" + ("/a" if kind == "blob" else ""), None, lambda: OWN)
     assert found.address.kind == kind
@@ -247,15 +239,15 @@ def test_a_plain_address_with_a_slash_is_a_blob_where_any_kind_is_taken() -> Non
 SAS = "sv=2025-11-05&ss=b&sp=r&sig=c2VjcmV0c2VjcmV0%3D"
 
 
-@cases("address", ["blob:site/a", "site/a", "container:site", "entity:jobs/p/r", "share:docs"])
-@cases("sas", [SAS, "sig=c2VjcmV0", "se=2026&SIG=x&sv=1", "sv=2025-11-05"])
+@cases("address", "blob:site/a", "site/a", "container:site", "entity:jobs/p/r", "share:docs")
+@cases("sas", SAS, "sig=c2VjcmV0", "se=2026&SIG=x&sv=1", "sv=2025-11-05")
 def test_a_sas_behind_a_plain_address_is_refused_and_not_shown(address: str, sas: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(f"{address}?{sas}")
     assert (sas in caught.value.message, address in caught.value.message) == (False, True)
 
 
-@cases("text", ["blob:site/\udcff", "jobs/p/\udce4", "https://acc.blob.core.windows.net/site/\udcff"])
+@cases("text", "blob:site/\udcff", "jobs/p/\udce4", "https://acc.blob.core.windows.net/site/\udcff")
 def test_a_name_that_is_not_utf8_is_called_that(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not UTF-8: .*\\x(ff|e4)"):
         parse(text)
@@ -263,14 +255,12 @@ def test_a_name_that_is_not_utf8_is_called_that(text: str) -> None:
 
 @cases(
     ("one", "other", "alike"),
-    [
-        ("table:Orders", "table:orders", True),
-        ("entity:Orders/eu/1", "entity:oRDERS/eu/1", True),
-        ("entity:Orders/eu/1", "entity:Orders/EU/1", False),
-        ("file:share/Logs/a.txt", "file:share/logs/A.TXT", True),
-        ("dir:share/Stra\u00dfe", "dir:share/strasse", False),
-        ("blob:site/Config.json", "blob:site/config.json", False),
-    ],
+    ("table:Orders", "table:orders", True),
+    ("entity:Orders/eu/1", "entity:oRDERS/eu/1", True),
+    ("entity:Orders/eu/1", "entity:Orders/EU/1", False),
+    ("file:share/Logs/a.txt", "file:share/logs/A.TXT", True),
+    ("dir:share/Stra\u00dfe", "dir:share/strasse", False),
+    ("blob:site/Config.json", "blob:site/config.json", False),
 )
 def test_names_that_differ_in_case_are_one_resource_where_the_service_ignores_that(
     one: str, other: str, alike: bool

@@ -49,7 +49,7 @@ def test_an_exit_status_that_was_asked_for_stands_instead_of_the_kind_s() -> Non
     assert (GaveUp.exit_code, GaveUp("it is busy").exit_code) == (75, 75)
 
 
-@cases("name", [*(each.name for each in fields(AzguardError)), "kind", "exit_code", "retriable", "of"])
+@cases("name", *(each.name for each in fields(AzguardError)), "kind", "exit_code", "retriable", "of")
 def test_nothing_of_an_error_can_be_set(name: str) -> None:
     error = Locked("it is leased")
     before = dict(vars(error))
@@ -65,7 +65,7 @@ def test_nothing_of_an_error_can_be_taken_away() -> None:
     assert error.hint == "release it"
 
 
-@cases("name", ["facts", "values"])
+@cases("name", "facts", "values")
 def test_the_facts_of_an_error_cannot_be_changed(name: str) -> None:
     given: dict[str, Any] = {"line": 7}
     error = Locked("it is leased").but(**{name: given})
@@ -94,7 +94,7 @@ def test_an_error_is_raised_and_noted_like_any_other() -> None:
     )
 
 
-@cases("again", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+@cases("again", copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error)))
 def test_an_error_can_be_copied_and_sent_to_another_process(again: Callable[[Any], Any]) -> None:
     error = Locked("it is leased", address="blob:a/b", facts={"line": 7}, values={"name": "a"}, exit_status=3)
     error.add_note("twice")

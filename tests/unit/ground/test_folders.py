@@ -89,7 +89,7 @@ def test_root_makes_nothing_in_the_folder_of_the_user_who_typed_sudo(tmp_path: P
     assert (tmp_path / "a/b/c").is_dir()
 
 
-@cases("given", ({}, {"XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/d"}, {"XDG_CACHE_HOME": "c"}))
+@cases("given", {}, {"XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/d"}, {"XDG_CACHE_HOME": "c"})
 def test_the_usual_folders_are_those_of_the_platform(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)

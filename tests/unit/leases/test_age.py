@@ -35,27 +35,25 @@ def hours_ago(hours: float) -> str:
 
 @cases(
     ("state", "seconds", "at_least", "clock"),
-    [
-        # The service's time is certain, also where the holder has written since.
-        (leased(hours_ago(3), SERVICE_CLOCK, 3), 3 * HOUR, 3 * HOUR, "service"),
-        (leased(hours_ago(3), SERVICE_CLOCK, 0), 3 * HOUR, 3 * HOUR, "service"),
-        # The clocks of two machines of the service, and whole seconds.
-        (leased(hours_ago(-0.001), SERVICE_CLOCK, 0), 0, 0, "service"),
-        # A holder's time may be right, and proves nothing.
-        (leased(hours_ago(3), HOLDER_CLOCK, 3), 3 * HOUR, 3 * HOUR, "holder"),
-        (leased(hours_ago(9), HOLDER_CLOCK, 0), 9 * HOUR, 0, "holder"),
-        # A holder's time that cannot be: later than now, or than the write that put it there.
-        (leased(hours_ago(-9), HOLDER_CLOCK, 1), None, HOUR, None),
-        (leased(hours_ago(1), HOLDER_CLOCK, 5), None, 5 * HOUR, None),
-        (leased(hours_ago(-9), SERVICE_CLOCK, 1), None, HOUR, None),
-        # No time at all, on either side.
-        (leased("yesterday", SERVICE_CLOCK, 2), None, 2 * HOUR, None),
-        (leased(None, SERVICE_CLOCK, 2), None, 2 * HOUR, None),
-        (leased(hours_ago(3), SERVICE_CLOCK, 3, None), None, None, None),
-        (LeaseState("blob:site/a", "leased", "locked", "fixed", '"0x1"', NOW, {}, NOW), None, None, None),
-        # Every record is in UTC, also one that does not say so.
-        (leased("2026-11-21T09:00:00", SERVICE_CLOCK, 3), 3 * HOUR, 3 * HOUR, "service"),
-    ],
+    # The service's time is certain, also where the holder has written since.
+    (leased(hours_ago(3), SERVICE_CLOCK, 3), 3 * HOUR, 3 * HOUR, "service"),
+    (leased(hours_ago(3), SERVICE_CLOCK, 0), 3 * HOUR, 3 * HOUR, "service"),
+    # The clocks of two machines of the service, and whole seconds.
+    (leased(hours_ago(-0.001), SERVICE_CLOCK, 0), 0, 0, "service"),
+    # A holder's time may be right, and proves nothing.
+    (leased(hours_ago(3), HOLDER_CLOCK, 3), 3 * HOUR, 3 * HOUR, "holder"),
+    (leased(hours_ago(9), HOLDER_CLOCK, 0), 9 * HOUR, 0, "holder"),
+    # A holder's time that cannot be: later than now, or than the write that put it there.
+    (leased(hours_ago(-9), HOLDER_CLOCK, 1), None, HOUR, None),
+    (leased(hours_ago(1), HOLDER_CLOCK, 5), None, 5 * HOUR, None),
+    (leased(hours_ago(-9), SERVICE_CLOCK, 1), None, HOUR, None),
+    # No time at all, on either side.
+    (leased("yesterday", SERVICE_CLOCK, 2), None, 2 * HOUR, None),
+    (leased(None, SERVICE_CLOCK, 2), None, 2 * HOUR, None),
+    (leased(hours_ago(3), SERVICE_CLOCK, 3, None), None, None, None),
+    (LeaseState("blob:site/a", "leased", "locked", "fixed", '"0x1"', NOW, {}, NOW), None, None, None),
+    # Every record is in UTC, also one that does not say so.
+    (leased("2026-11-21T09:00:00", SERVICE_CLOCK, 3), 3 * HOUR, 3 * HOUR, "service"),
 )
 def test_an_age_is_what_the_service_can_vouch_for(
     state: LeaseState, seconds: float | None, at_least: float | None, clock: str | None
@@ -67,13 +65,11 @@ def test_an_age_is_what_the_service_can_vouch_for(
 
 @cases(
     ("state", "reason"),
-    [
-        (leased(hours_ago(1), SERVICE_CLOCK, 1), "was taken 1h ago, which is not long enough"),
-        (leased(hours_ago(9), HOLDER_CLOCK, 1), "by the holder's own clock"),
-        (leased(hours_ago(-9), HOLDER_CLOCK, 1), "which is still to come: that clock is wrong"),
-        (leased(hours_ago(3), SERVICE_CLOCK, 3, None), "the service tells no time that can be trusted"),
-        (leased(None, SERVICE_CLOCK, 1), "its record has no time that can be read"),
-    ],
+    (leased(hours_ago(1), SERVICE_CLOCK, 1), "was taken 1h ago, which is not long enough"),
+    (leased(hours_ago(9), HOLDER_CLOCK, 1), "by the holder's own clock"),
+    (leased(hours_ago(-9), HOLDER_CLOCK, 1), "which is still to come: that clock is wrong"),
+    (leased(hours_ago(3), SERVICE_CLOCK, 3, None), "the service tells no time that can be trusted"),
+    (leased(None, SERVICE_CLOCK, 1), "its record has no time that can be read"),
 )
 def test_a_break_by_age_is_refused_with_the_reason_unless_the_age_is_certain(state: LeaseState, reason: str) -> None:
     with pytest.raises(Changed, match=reason):
@@ -82,17 +78,17 @@ def test_a_break_by_age_is_refused_with_the_reason_unless_the_age_is_certain(sta
 
 @cases(
     "state",
-    [
+
         leased(hours_ago(3), SERVICE_CLOCK, 0), leased(hours_ago(3), HOLDER_CLOCK, 3),
-        leased(hours_ago(-9), HOLDER_CLOCK, 3), leased(None, HOLDER_CLOCK, 3),
-    ],
+        leased(hours_ago(-9), HOLDER_CLOCK, 3), leased(None, HOLDER_CLOCK, 3)
+    ,
 )  # fmt: skip
 def test_a_break_by_age_is_let_through_where_the_age_is_certain(state: LeaseState) -> None:
     Safeguards(older_than=2 * HOUR).check(state, TARGET)
 
 
-@cases("kind", [Kind.BLOB, Kind.CONTAINER])
-@cases("date", ["Sat, 21 Nov 2026 12:00:00 GMT", None])
+@cases("kind", Kind.BLOB, Kind.CONTAINER)
+@cases("date", "Sat, 21 Nov 2026 12:00:00 GMT", None)
 def test_the_time_is_that_of_the_very_answer(kind: Kind, date: str | None) -> None:
     record = Owner("alice", "build1", 7, "deploy.sh", hours_ago(3), clock=SERVICE_CLOCK).tie_to_lease("id", 60)
     status, code, headers = now_is("leased")

@@ -114,13 +114,11 @@ def test_a_holder_that_writes_meanwhile_is_still_the_one_that_was_shown() -> Non
 
 @cases(
     ("shown", "now"),
-    [
-        (held_by("alice"), held_by("bob", '"2"')),
-        (held_by("alice"), held_without_record('"2"')),
-        (held_without_record(), held_by("bob", '"2"')),
-        (held_without_record(), held_without_record('"2"')),
-        (held_by("alice", duration="infinite"), held_by("alice", '"2"', duration="fixed")),
-    ],
+    (held_by("alice"), held_by("bob", '"2"')),
+    (held_by("alice"), held_without_record('"2"')),
+    (held_without_record(), held_by("bob", '"2"')),
+    (held_without_record(), held_without_record('"2"')),
+    (held_by("alice", duration="infinite"), held_by("alice", '"2"', duration="fixed")),
 )
 def test_a_lease_that_may_be_another_ones_now_is_not_broken(shown: Answer, now: Answer) -> None:
     target, service = scripted(Kind.BLOB, shown, CHANGED, now, now)
@@ -157,7 +155,7 @@ def test_a_condition_of_the_caller_is_sent_as_it_is_and_tried_once() -> None:
 # Only if it is meant
 
 
-@cases("state", ["available", "broken"])
+@cases("state", "available", "broken")
 def test_what_is_not_leased_is_not_broken(state: str) -> None:
     target, service = scripted(Kind.BLOB, now_is(state))
     error, asked = refused(target, service)
@@ -186,13 +184,11 @@ def test_a_person_who_says_no_breaks_nothing() -> None:
 
 @cases(
     ("conditions", "safeguards", "assume_yes"),
-    [
-        (Conditions(), Safeguards(), True),
-        (VERSION, Safeguards(), False),
-        (Conditions({"If-Unmodified-Since": "Thu, 09 May 2019 00:53:12 GMT"}, "conditions"), Safeguards(), False),
-        (Conditions(), Safeguards(owner="alice"), False),
-        (Conditions(), Safeguards(older_than=60), False),
-    ],
+    (Conditions(), Safeguards(), True),
+    (VERSION, Safeguards(), False),
+    (Conditions({"If-Unmodified-Since": "Thu, 09 May 2019 00:53:12 GMT"}, "conditions"), Safeguards(), False),
+    (Conditions(), Safeguards(owner="alice"), False),
+    (Conditions(), Safeguards(older_than=60), False),
 )
 def test_who_confirms_or_names_what_must_hold_is_not_asked(
     conditions: Conditions, safeguards: Safeguards, assume_yes: bool
@@ -209,11 +205,9 @@ def test_who_confirms_or_names_what_must_hold_is_not_asked(
 
 @cases(
     ("shown", "safeguards", "words"),
-    [
-        (held_by("alice"), Safeguards(owner="bob"), "is not held by bob"),
-        (held_without_record(), Safeguards(owner="alice"), "there is no record on"),
-        (held_without_record(), Safeguards(older_than=1), "there is no record on"),
-    ],
+    (held_by("alice"), Safeguards(owner="bob"), "is not held by bob"),
+    (held_without_record(), Safeguards(owner="alice"), "there is no record on"),
+    (held_without_record(), Safeguards(older_than=1), "there is no record on"),
 )
 def test_a_safeguard_that_does_not_hold_breaks_nothing(shown: Answer, safeguards: Safeguards, words: str) -> None:
     target, service = scripted(Kind.BLOB, shown)
@@ -223,11 +217,9 @@ def test_a_safeguard_that_does_not_hold_breaks_nothing(shown: Answer, safeguards
 
 @cases(
     ("told", "words"),
-    [
-        (NOON, "was taken 3h ago, which is not long enough"),
-        # What is no answer of the service, and so does not tell its time: the Date of the look is not believed.
-        (CHANGED, "the service tells no time that can be trusted"),
-    ],
+    (NOON, "was taken 3h ago, which is not long enough"),
+    # What is no answer of the service, and so does not tell its time: the Date of the look is not believed.
+    (CHANGED, "the service tells no time that can be trusted"),
 )
 def test_an_age_is_counted_from_the_time_in_a_refusal_and_from_no_date(told: Answer, words: str) -> None:
     for date in ("Sat, 21 Nov 2026 12:00:00 GMT", "Sat, 21 Nov 2026 22:00:00 GMT"):
@@ -236,7 +228,7 @@ def test_an_age_is_counted_from_the_time_in_a_refusal_and_from_no_date(told: Ans
         assert (words in error.message, error.reason, asked) == (True, "lease_not_broken", [LOOK, ("GET", None)])
 
 
-@cases("name", ["alice", "build1", "alice@build1"])
+@cases("name", "alice", "build1", "alice@build1")
 def test_a_holder_has_several_names(name: str) -> None:
     target, _ = scripted(Kind.BLOB, held_by("alice"), NOON, DONE)
     assert run(target, safeguards=Safeguards(owner=name, older_than=3 * 3600)).broken.held_by == "alice@build1"

@@ -50,51 +50,40 @@ def told(found: LeaseState, content: bytes = b"") -> tuple[Any, ...] | None:
 
 @cases(
     ("found", "claim"),
-    [
-        (
-            state("locks/a", LOCKED, "fixed"),
-            ("azguard", "alice@build1", 3600, "deploy.sh", False),
-        ),
-        (state("locks/a", {FENCE: "7"}), ("azguard", None, None, None, False)),
-        # The record of an earlier lease names no holder of this one.
-        (state("locks/a", {**LOCKED, FENCE: "7"}, "infinite"), ("azguard", None, None, BEFORE, False)),
-        (state("site/a", LOCKED, "infinite"), ("unknown", None, None, BEFORE, False)),
-        (state("site/a", {**LOCKED, TERRAFORM: LOCK_INFO}, "infinite"), TERRAFORM_CLAIM),
-        (
-            state("tfstate/prod", {TERRAFORM: LOCK_INFO}, "infinite"),
-            TERRAFORM_CLAIM,
-        ),
-        (
-            state("azure-webjobs-hosts/locks/app/host", {"FunctionInstance": "A1"}, "fixed"),
-            ("webjobs", "A1", 10800, "locks/app/host", False),
-        ),
-        (
-            state("azure-webjobs-hosts/locks/app/host", {}, "fixed"),
-            ("webjobs", None, 10800, "locks/app/host", False),
-        ),
-        (
-            state(f"checkpoints/{OWNERSHIP}", {"ownerid": "me"}),
-            ("event-hubs", "me", 10800, "partition 0 of orders, group $default", True),
-        ),
-        (state(f"backups/nas/locks/{'a' * 64}"), ("restic", None, 10800, "repository nas", True)),
-        (state(f"backups/locks/{'a' * 64}"), ("restic", None, 10800, "repository backups", True)),
-        (state("vhds/web.vhd", DISK, "infinite", "PageBlob"), ("vm-disk", "web-01", None, "OSDisk web-os", False)),
-        (state("vhds/old.vhd", {}, "infinite", "PageBlob"), ("vm-disk", "old.vhd", None, None, False)),
-        (state("site/a", {}, "fixed"), ("unknown", None, None, None, False)),
-    ],
+    (state("locks/a", LOCKED, "fixed"), ("azguard", "alice@build1", 3600, "deploy.sh", False)),
+    (state("locks/a", {FENCE: "7"}), ("azguard", None, None, None, False)),
+    # The record of an earlier lease names no holder of this one.
+    (state("locks/a", {**LOCKED, FENCE: "7"}, "infinite"), ("azguard", None, None, BEFORE, False)),
+    (state("site/a", LOCKED, "infinite"), ("unknown", None, None, BEFORE, False)),
+    (state("site/a", {**LOCKED, TERRAFORM: LOCK_INFO}, "infinite"), TERRAFORM_CLAIM),
+    (state("tfstate/prod", {TERRAFORM: LOCK_INFO}, "infinite"), TERRAFORM_CLAIM),
+    (
+        state("azure-webjobs-hosts/locks/app/host", {"FunctionInstance": "A1"}, "fixed"),
+        ("webjobs", "A1", 10800, "locks/app/host", False),
+    ),
+    (state("azure-webjobs-hosts/locks/app/host", {}, "fixed"), ("webjobs", None, 10800, "locks/app/host", False)),
+    (
+        state(f"checkpoints/{OWNERSHIP}", {"ownerid": "me"}),
+        ("event-hubs", "me", 10800, "partition 0 of orders, group $default", True),
+    ),
+    (state(f"backups/nas/locks/{'a' * 64}"), ("restic", None, 10800, "repository nas", True)),
+    (state(f"backups/locks/{'a' * 64}"), ("restic", None, 10800, "repository backups", True)),
+    (state("vhds/web.vhd", DISK, "infinite", "PageBlob"), ("vm-disk", "web-01", None, "OSDisk web-os", False)),
+    (state("vhds/old.vhd", {}, "infinite", "PageBlob"), ("vm-disk", "old.vhd", None, None, False)),
+    (state("site/a", {}, "fixed"), ("unknown", None, None, None, False)),
     ids=lambda each: each[0] if isinstance(each, tuple) else each.address,
 )
 def test_each_convention_says_who_holds_it_since_when_and_why(found: LeaseState, claim: tuple[Any, ...]) -> None:
     assert told(found) == claim
 
 
-@cases("name", [".pulumi/locks/organization/shop/prod/1.json", "team/.pulumi/locks/prod/1.json"])
+@cases("name", ".pulumi/locks/organization/shop/prod/1.json", "team/.pulumi/locks/prod/1.json")
 def test_a_lock_of_pulumi_is_read_from_its_file(name: str) -> None:
     stack = "organization/shop/prod" if "organization" in name else "prod"
     assert told(state(f"state/{name}"), PULUMI) == ("pulumi", "ann@laptop", 10800, f"stack {stack}", True)
 
 
-@cases("content", [b"", b"[]", b"\xff\xfe", b'{"username": null, "hostname": 7}', b"[" * 4096])
+@cases("content", b"", b"[]", b"\xff\xfe", b'{"username": null, "hostname": 7}', b"[" * 4096)
 def test_a_lock_of_pulumi_that_cannot_be_read_is_a_lock_all_the_same(content: bytes) -> None:
     claim = told(state("state/.pulumi/locks/prod/1.json"), content)
     assert claim is not None
@@ -103,16 +92,14 @@ def test_a_lock_of_pulumi_that_cannot_be_read_is_a_lock_all_the_same(content: by
 
 @cases(
     "found",
-    [
-        state("state/.pulumi/stacks/prod.json"),
-        state("state/.pulumi/locks.json"),
-        state(f"checkpoints/{OWNERSHIP}", {"ownerid": ""}),
-        state(f"checkpoints/{OWNERSHIP}"),
-        state("checkpoints/ns/orders/$default/checkpoint/0", {"ownerid": "me"}),
-        state("backups/locks/readme"),
-        state(f"backups/data/{'a' * 64}"),
-        state("site/a", {"owner": "me"}),
-    ],
+    state("state/.pulumi/stacks/prod.json"),
+    state("state/.pulumi/locks.json"),
+    state(f"checkpoints/{OWNERSHIP}", {"ownerid": ""}),
+    state(f"checkpoints/{OWNERSHIP}"),
+    state("checkpoints/ns/orders/$default/checkpoint/0", {"ownerid": "me"}),
+    state("backups/locks/readme"),
+    state(f"backups/data/{'a' * 64}"),
+    state("site/a", {"owner": "me"}),
     ids=lambda each: each.address,
 )
 def test_what_only_looks_like_a_lock_is_none(found: LeaseState) -> None:
@@ -121,11 +108,9 @@ def test_what_only_looks_like_a_lock_is_none(found: LeaseState) -> None:
 
 @cases(
     ("name", "held", "blob_type"),
-    [
-        ("vhds/a.vhd", "infinite", "BlockBlob"),
-        ("vhds/a.vhd", "fixed", "PageBlob"),
-        ("site/a", "infinite", "PageBlob"),
-    ],
+    ("vhds/a.vhd", "infinite", "BlockBlob"),
+    ("vhds/a.vhd", "fixed", "PageBlob"),
+    ("site/a", "infinite", "PageBlob"),
 )
 def test_what_is_no_attached_disk_is_held_by_no_machine(name: str, held: str, blob_type: str) -> None:
     assert told(state(name, {}, held, blob_type)) == ("unknown", None, None, None, False)
@@ -157,26 +142,24 @@ def by_holder(age: int, term: int) -> Mapping[str, str]:
 
 @cases(
     ("metadata", "state", "duration", "told"),
-    [
-        (record(40, 60), "leased", "fixed", ("held", "unknown", END)),
-        (record(61, 60), "leased", "fixed", ("held", "unknown", "2026-11-22T11:59:59Z")),
-        (record(62, 60), "leased", "fixed", ("held", "yes", None)),
-        (record(17, 15), "leased", "fixed", ("held", "yes", None)),
-        (record(17, 15), "breaking", None, ("breaking", "unknown", None)),
-        (record(17, 15), "broken", None, ("broken", None, None)),
-        (record(17, 15), "expired", None, ("free", None, None)),
-        (record(17, 15), "available", None, ("free", None, None)),
-        (record(9000, None, pid=None), "leased", "infinite", ("held", "unknown", "never")),
-        (record(9000, None, pid=None, until=END), "leased", "infinite", ("held", "unknown", END)),
-        # The record of a lease that is over says nothing of this one.
-        (record(9000, 60), "leased", "infinite", ("held", "unknown", "never")),
-        # It was there when the blob was written last, whatever its own time says.
-        (by_holder(40, 60), "leased", "fixed", ("held", "yes", None)),
-        (TERRAFORM_LOCK, "leased", "infinite", ("held", "unknown", "never")),
-        # Without a term in the record it is the longest that the service gives.
-        (WEBJOBS, "leased", "fixed", ("held", "yes", None)),
-        ({}, "leased", "fixed", ("held", "unknown", None)),
-    ],
+    (record(40, 60), "leased", "fixed", ("held", "unknown", END)),
+    (record(61, 60), "leased", "fixed", ("held", "unknown", "2026-11-22T11:59:59Z")),
+    (record(62, 60), "leased", "fixed", ("held", "yes", None)),
+    (record(17, 15), "leased", "fixed", ("held", "yes", None)),
+    (record(17, 15), "breaking", None, ("breaking", "unknown", None)),
+    (record(17, 15), "broken", None, ("broken", None, None)),
+    (record(17, 15), "expired", None, ("free", None, None)),
+    (record(17, 15), "available", None, ("free", None, None)),
+    (record(9000, None, pid=None), "leased", "infinite", ("held", "unknown", "never")),
+    (record(9000, None, pid=None, until=END), "leased", "infinite", ("held", "unknown", END)),
+    # The record of a lease that is over says nothing of this one.
+    (record(9000, 60), "leased", "infinite", ("held", "unknown", "never")),
+    # It was there when the blob was written last, whatever its own time says.
+    (by_holder(40, 60), "leased", "fixed", ("held", "yes", None)),
+    (TERRAFORM_LOCK, "leased", "infinite", ("held", "unknown", "never")),
+    # Without a term in the record it is the longest that the service gives.
+    (WEBJOBS, "leased", "fixed", ("held", "yes", None)),
+    ({}, "leased", "fixed", ("held", "unknown", None)),
 )
 def test_a_holding_says_whether_its_holder_is_alive_and_when_it_ends(
     metadata: Mapping[str, str], state: str, duration: str | None, told: tuple[str | None, ...]

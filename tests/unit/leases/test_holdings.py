@@ -110,13 +110,11 @@ def test_the_lease_of_a_container_is_listed_before_its_blobs() -> None:
 
 @cases(
     ("prefix", "found", "asked"),
-    [
-        ("", ["blob:a/x", "blob:ab/x", "blob:ab/y"], ["a", "ab"]),
-        ("ab", ["blob:ab/x", "blob:ab/y"], ["ab"]),
-        ("a/", ["blob:a/x"], ["a"]),
-        ("ab/y", ["blob:ab/y"], ["ab"]),
-        ("none", [], []),
-    ],
+    ("", ["blob:a/x", "blob:ab/x", "blob:ab/y"], ["a", "ab"]),
+    ("ab", ["blob:ab/x", "blob:ab/y"], ["ab"]),
+    ("a/", ["blob:a/x"], ["a"]),
+    ("ab/y", ["blob:ab/y"], ["ab"]),
+    ("none", [], []),
 )
 def test_a_prefix_is_of_container_and_name(prefix: str, found: list[str], asked: list[str]) -> None:
     account = ListedAccount({"a": [item("x", "leased")], "ab": [item("x", "leased"), item("y", "leased")]})

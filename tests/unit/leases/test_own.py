@@ -51,13 +51,11 @@ def test_a_lease_is_shown_with_the_moment_its_term_ends() -> None:
 
 @cases(
     ("duration", "standing", "minute", "state"),
-    [
-        (60, Standing.UNKNOWN, 2, "unknown"),
-        (60, Standing.UNKNOWN, 3, "ended"),
-        (60, Standing.EXPIRED, 3, "expired"),
-        (60, Standing.HELD, 3, "held"),
-        (None, Standing.UNKNOWN, 59, "unknown"),
-    ],
+    (60, Standing.UNKNOWN, 2, "unknown"),
+    (60, Standing.UNKNOWN, 3, "ended"),
+    (60, Standing.EXPIRED, 3, "expired"),
+    (60, Standing.HELD, 3, "held"),
+    (None, Standing.UNKNOWN, 59, "unknown"),
 )
 def test_only_a_clock_that_is_a_minute_past_the_term_says_ended(
     duration: int | None, standing: Standing, minute: int, state: str
@@ -157,35 +155,33 @@ SILENT: Answer = (404, "BlobNotFound", {})
 
 @cases(
     ("answers", "known", "end", "outcome"),
-    [
-        ([now_is("leased")], Known(held()), "committed", "committed"),
-        # It was held just before: a copy of this release was first.
-        ([now_is("leased")], Known(held()), "gone", "gone"),
-        ([now_is("leased")], Known(held()), SENT, "gone"),
-        ([*written("12:05:00"), TOLD], Known(held()), "gone", "lock_lost"),
-        ([*written("12:05:00", "expired"), TOLD], Known(held()), "committed", "lock_lost"),
-        ([*written("12:00:30"), TOLD], Known(held()), "gone", "gone"),
-        # At the very end of the term.
-        ([*written("12:01:02"), TOLD], Known(held()), "gone", "gone"),
-        ([*written("11:05:00"), BEHIND], Known(held()), "gone", "lock_lost"),
-        ([*written("11:00:30"), BEHIND], Known(held()), "gone", "gone"),
-        ([*written("12:05:00"), SILENT], Known(held()), "gone", "gone"),
-        ([*written("12:05:00")], Known(held(None)), "gone", "gone"),
-        ([*written("12:05:00")], Known(held(confirmed=False)), "gone", "gone"),
-        ([*written("12:05:00")], Known(held(), etag="known"), "gone", "gone"),
-        # An earlier release may have ended it, whose answer was lost.
-        ([*written("12:05:00")], Known(held(), released=A), "gone", "gone"),
-        ([*written("12:05:00")], Known(None, released=A), "gone", "already_released"),
-        ([*written("12:05:00")], Known(held(lease_id="other")), "gone", "gone"),
-        ([NOT_HELD, now_is("leased")], Known(held()), SENT, "lock_lost"),
-        ([NOT_HELD, now_is("leased")], Known(None), SENT, "locked"),
-        ([NOT_HELD, now_is("leased")], Known(None, released=A), SENT, "already_released"),
-        ([NOT_HELD, now_is("broken")], Known(None), "committed", "lock_lost"),
-        ([NOT_HELD, now_is("broken"), TOLD], Known(held()), "gone", "gone"),
-        ([(403, "AuthorizationFailure", {})], Known(held()), "committed", "committed"),
-        ([(403, "AuthorizationFailure", {})], Known(held()), "gone", "gone"),
-        ([now_is("leased")], Known(held()), OutcomeUnknown("lost"), "unknown"),
-    ],
+    ([now_is("leased")], Known(held()), "committed", "committed"),
+    # It was held just before: a copy of this release was first.
+    ([now_is("leased")], Known(held()), "gone", "gone"),
+    ([now_is("leased")], Known(held()), SENT, "gone"),
+    ([*written("12:05:00"), TOLD], Known(held()), "gone", "lock_lost"),
+    ([*written("12:05:00", "expired"), TOLD], Known(held()), "committed", "lock_lost"),
+    ([*written("12:00:30"), TOLD], Known(held()), "gone", "gone"),
+    # At the very end of the term.
+    ([*written("12:01:02"), TOLD], Known(held()), "gone", "gone"),
+    ([*written("11:05:00"), BEHIND], Known(held()), "gone", "lock_lost"),
+    ([*written("11:00:30"), BEHIND], Known(held()), "gone", "gone"),
+    ([*written("12:05:00"), SILENT], Known(held()), "gone", "gone"),
+    ([*written("12:05:00")], Known(held(None)), "gone", "gone"),
+    ([*written("12:05:00")], Known(held(confirmed=False)), "gone", "gone"),
+    ([*written("12:05:00")], Known(held(), etag="known"), "gone", "gone"),
+    # An earlier release may have ended it, whose answer was lost.
+    ([*written("12:05:00")], Known(held(), released=A), "gone", "gone"),
+    ([*written("12:05:00")], Known(None, released=A), "gone", "already_released"),
+    ([*written("12:05:00")], Known(held(lease_id="other")), "gone", "gone"),
+    ([NOT_HELD, now_is("leased")], Known(held()), SENT, "lock_lost"),
+    ([NOT_HELD, now_is("leased")], Known(None), SENT, "locked"),
+    ([NOT_HELD, now_is("leased")], Known(None, released=A), SENT, "already_released"),
+    ([NOT_HELD, now_is("broken")], Known(None), "committed", "lock_lost"),
+    ([NOT_HELD, now_is("broken"), TOLD], Known(held()), "gone", "gone"),
+    ([(403, "AuthorizationFailure", {})], Known(held()), "committed", "committed"),
+    ([(403, "AuthorizationFailure", {})], Known(held()), "gone", "gone"),
+    ([now_is("leased")], Known(held()), OutcomeUnknown("lost"), "unknown"),
 )
 def test_a_loss_is_told_where_it_is_proved(answers: list[Answer], known: Known, end: object, outcome: str) -> None:
     target, service = scripted(Kind.BLOB, *answers)

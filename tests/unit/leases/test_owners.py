@@ -30,19 +30,17 @@ FIXED, INFINITE = PresentLease("fixed"), PresentLease("infinite")
 
 @cases(
     ("written", "shown"),
-    [
-        ("release 1.2", "release 1.2"),
-        ("\x1b[2J", "\\x1b[2J"),
-        # Azure Pipelines takes it for a command of the job, wherever it stands in a line.
-        ("see ##vso[task.setvariable variable=PATH]/tmp", "see # #vso[task.setvariable variable=PATH]/tmp"),
-        ("##VSO[task.complete]", "# #VSO[task.complete]"),
-        ("##[error]", "# #[error]"),
-        # GitHub Actions does, at the beginning of a line.
-        ("::add-mask::x", ": :add-mask::x"),
-        ("  ::stop-commands::x", ": :stop-commands::x"),
-        ("C::D", "C::D"),
-        ("issue ##12", "issue ##12"),
-    ],
+    ("release 1.2", "release 1.2"),
+    ("\x1b[2J", "\\x1b[2J"),
+    # Azure Pipelines takes it for a command of the job, wherever it stands in a line.
+    ("see ##vso[task.setvariable variable=PATH]/tmp", "see # #vso[task.setvariable variable=PATH]/tmp"),
+    ("##VSO[task.complete]", "# #VSO[task.complete]"),
+    ("##[error]", "# #[error]"),
+    # GitHub Actions does, at the beginning of a line.
+    ("::add-mask::x", ": :add-mask::x"),
+    ("  ::stop-commands::x", ": :stop-commands::x"),
+    ("C::D", "C::D"),
+    ("issue ##12", "issue ##12"),
 )
 def test_the_words_of_others_drive_neither_a_terminal_nor_a_ci_runner(written: str, shown: str) -> None:
     record = Owner(who="root", host="vm", pid=1, command="x", since=None, reason=written).as_metadata()
@@ -54,30 +52,28 @@ def test_the_words_of_others_drive_neither_a_terminal_nor_a_ci_runner(written: s
 
 @cases(
     ("record", "held", "doubt"),
-    [
-        (RUN, FIXED, None),
-        (ENDLESS, INFINITE, None),
-        # Of a lease that is free, or being broken, the service does not tell the kind.
-        (RUN, PresentLease(None), None),
-        (RUN, INFINITE, "that lease had a term of 60 s, and this one has none"),
-        (ENDLESS, FIXED, "that lease had no term, and this one has one"),
-        (RUN.end(), FIXED, "that lease is over"),
-        (RUN.end(), PresentLease(None), "that lease is over"),
-        (RECORD, FIXED, "the record of an earlier version of azguard does not say of which lease it is"),
-        (RUN, PresentLease("fixed", lease_id="A"), None),
-        (RUN, PresentLease("fixed", lease_id="b"), "that was another lease"),
-        # A process renews its lease; nothing renews that of a command that has ended.
-        (RUN, PresentLease("fixed", SINCE + timedelta(hours=1)), None),
-        (ALONE, PresentLease("fixed", SINCE + timedelta(seconds=15)), None),
-        (
-            ALONE,
-            PresentLease("fixed", SINCE + timedelta(seconds=17)),
-            "that lease had a term of 15 s, and has ended unless it was renewed since",
-        ),
-        (TERRAFORM, INFINITE, None),
-        (TERRAFORM, FIXED, "that lease had no term, and this one has one"),
-        (TERRAFORM, PresentLease("infinite", lease_id="b"), "that was another lease"),
-    ],
+    (RUN, FIXED, None),
+    (ENDLESS, INFINITE, None),
+    # Of a lease that is free, or being broken, the service does not tell the kind.
+    (RUN, PresentLease(None), None),
+    (RUN, INFINITE, "that lease had a term of 60 s, and this one has none"),
+    (ENDLESS, FIXED, "that lease had no term, and this one has one"),
+    (RUN.end(), FIXED, "that lease is over"),
+    (RUN.end(), PresentLease(None), "that lease is over"),
+    (RECORD, FIXED, "the record of an earlier version of azguard does not say of which lease it is"),
+    (RUN, PresentLease("fixed", lease_id="A"), None),
+    (RUN, PresentLease("fixed", lease_id="b"), "that was another lease"),
+    # A process renews its lease; nothing renews that of a command that has ended.
+    (RUN, PresentLease("fixed", SINCE + timedelta(hours=1)), None),
+    (ALONE, PresentLease("fixed", SINCE + timedelta(seconds=15)), None),
+    (
+        ALONE,
+        PresentLease("fixed", SINCE + timedelta(seconds=17)),
+        "that lease had a term of 15 s, and has ended unless it was renewed since",
+    ),
+    (TERRAFORM, INFINITE, None),
+    (TERRAFORM, FIXED, "that lease had no term, and this one has one"),
+    (TERRAFORM, PresentLease("infinite", lease_id="b"), "that was another lease"),
 )
 def test_a_record_speaks_for_its_own_lease_alone(
     record: Owner | TerraformLock, held: PresentLease, doubt: str | None
@@ -138,14 +134,12 @@ def test_a_record_replaces_an_earlier_one_and_leaves_other_metadata() -> None:
 
 @cases(
     ("answer", "writes"),
-    [
-        (found(), 1),
-        (now_is("leased", Date="Sat, 21 Nov 2026 11:59:01 GMT"), 1),
-        # Of a gateway whose clock is wrong, or of one that tells none: when it was written, the service says.
-        (now_is("leased", Date="Sat, 21 Nov 2026 10:00:00 GMT"), 2),
-        (now_is("leased", Date="Sat, 21 Nov 2026 14:00:00 GMT"), 2),
-        (now_is("leased"), 2),
-    ],
+    (found(), 1),
+    (now_is("leased", Date="Sat, 21 Nov 2026 11:59:01 GMT"), 1),
+    # Of a gateway whose clock is wrong, or of one that tells none: when it was written, the service says.
+    (now_is("leased", Date="Sat, 21 Nov 2026 10:00:00 GMT"), 2),
+    (now_is("leased", Date="Sat, 21 Nov 2026 14:00:00 GMT"), 2),
+    (now_is("leased"), 2),
 )
 def test_the_time_of_a_record_is_about_the_services_when_it_was_written(answer: Answer, writes: int) -> None:
     target, service = scripted(Kind.BLOB, answer, DONE, found(etag='"2"'), (*DONE[:2], {**DONE[2], "etag": '"3"'}))
@@ -164,7 +158,7 @@ def test_a_write_under_the_same_lease_that_came_between_is_not_overwritten() -> 
     assert (service.headers[-1]["if-match"], written(service)["team"]) == ('"2"', "db")
 
 
-@cases("act", ACTS.values())
+@cases("act", *ACTS.values())
 def test_writes_that_come_between_to_the_end_of_the_time_leave_no_record(act: Act) -> None:
     target, service = scripted(Kind.BLOB, found(OURS), CHANGED, found(OURS, '"2"'))
     with pytest.raises(Changed):
@@ -172,7 +166,7 @@ def test_writes_that_come_between_to_the_end_of_the_time_leave_no_record(act: Ac
     assert [method for method, _ in service.asked].count("PUT") == 1
 
 
-@cases("act", ACTS.values())
+@cases("act", *ACTS.values())
 def test_a_lease_that_is_lost_writes_nothing(act: Act) -> None:
     target, service = scripted(Kind.BLOB, LOST)
     with pytest.raises(Locked):
@@ -210,7 +204,7 @@ class Echo(Scripted):
         return super().answer(asked)
 
 
-@cases(("is_covered", "after"), [(False, '"2"'), (True, None)])
+@cases(("is_covered", "after"), (False, '"2"'), (True, None))
 def test_a_lost_answer_is_settled_by_the_lineage(is_covered: bool, after: str | None) -> None:
     target, _ = scripted(Kind.BLOB)
     service = Echo(etag='"2"' if not is_covered else '"3"', covered=is_covered)

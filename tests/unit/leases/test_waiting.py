@@ -26,7 +26,7 @@ def wait(target: Target, clock: Clock, told: list[str | None], seconds: float = 
     return shown.wait_until_free(target, clock.deadline(seconds), tell, max)
 
 
-@cases("state", ["available", "expired", "broken"])
+@cases("state", "available", "expired", "broken")
 def test_a_lease_that_is_free_is_not_waited_for(state: str) -> None:
     target, service = scripted(Kind.BLOB, now_is(state))
     clock, told = Clock(), list[str | None]()

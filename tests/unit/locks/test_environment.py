@@ -30,13 +30,11 @@ def test_a_command_under_lock_run_is_told_of_no_term() -> None:
 
 @cases(
     "changes",
-    [
-        {"AZGUARD_LOCK": ""},
-        {"AZGUARD_LEASE_ID": ""},
-        {"AZGUARD_LEASE_ID": "id\nother"},
-        {"AZGUARD_FENCE": "x"},
-        {"AZGUARD_LOCK_ENDPOINT": "https://another"},
-    ],
+    {"AZGUARD_LOCK": ""},
+    {"AZGUARD_LEASE_ID": ""},
+    {"AZGUARD_LEASE_ID": "id\nother"},
+    {"AZGUARD_FENCE": "x"},
+    {"AZGUARD_LOCK_ENDPOINT": "https://another"},
 )
 def test_variables_that_do_not_fit_tell_of_no_lock(changes: dict[str, str]) -> None:
     assert environment.find_outer_lock(LOCK, {**environment.export_lines([LINE]), **changes}) is None

@@ -17,17 +17,15 @@ HELD, ENDED = ({FENCE: "1", OWNER: each.as_metadata()} for each in (OWNER_RECORD
 
 @cases(
     ("found", "version", "expected"),
-    [
-        (FREE, "0x1", True),
-        (FREE, None, True),
-        (replace(FREE, state="broken"), "0x1", False),
-        (replace(FREE, metadata={FENCE: "2"}), None, False),
-        # It was written without the lock, or deleted, and made anew by the next holder, whose fence is the first too.
-        (replace(FREE, etag="0x2"), "0x1", False),
-        # Only a release by azguard leaves a record that speaks for no lease.
-        (replace(FREE, etag="0x2", metadata=ENDED), "0x1", True),
-        (replace(FREE, etag="0x2", metadata=HELD), "0x1", False),
-    ],
+    (FREE, "0x1", True),
+    (FREE, None, True),
+    (replace(FREE, state="broken"), "0x1", False),
+    (replace(FREE, metadata={FENCE: "2"}), None, False),
+    # It was written without the lock, or deleted, and made anew by the next holder, whose fence is the first too.
+    (replace(FREE, etag="0x2"), "0x1", False),
+    # Only a release by azguard leaves a record that speaks for no lease.
+    (replace(FREE, etag="0x2", metadata=ENDED), "0x1", True),
+    (replace(FREE, etag="0x2", metadata=HELD), "0x1", False),
 )
 def test_only_what_the_holder_left_itself_was_released(found: LeaseState, version: str | None, expected: bool) -> None:
     assert held_lock.was_released(found, 1, version) is expected
@@ -35,16 +33,14 @@ def test_only_what_the_holder_left_itself_was_released(found: LeaseState, versio
 
 @cases(
     ("answer", "is_lost"),
-    [
-        (Refusal(409, "LeaseIdMismatchWithLeaseOperation"), True),
-        (Refusal(409, "LeaseIsBrokenAndCannotBeRenewed"), True),
-        (Refusal(412, "LeaseLost"), True),
-        (Refusal(404, "BlobNotFound"), True),
-        (Refusal(403, "AuthenticationFailed"), False),
-        (Refusal(412, "ConditionNotMet"), False),
-        (Refusal(503, "ServerBusy"), False),
-        (BrokenAnswer(Broken.TIMED_OUT), False),
-    ],
+    (Refusal(409, "LeaseIdMismatchWithLeaseOperation"), True),
+    (Refusal(409, "LeaseIsBrokenAndCannotBeRenewed"), True),
+    (Refusal(412, "LeaseLost"), True),
+    (Refusal(404, "BlobNotFound"), True),
+    (Refusal(403, "AuthenticationFailed"), False),
+    (Refusal(412, "ConditionNotMet"), False),
+    (Refusal(503, "ServerBusy"), False),
+    (BrokenAnswer(Broken.TIMED_OUT), False),
 )
 def test_a_lock_is_lost_only_if_the_service_says_that_its_lease_is_not_held(answer: Exception, is_lost: bool) -> None:
     assert _is_definite(answer) is is_lost

@@ -40,7 +40,7 @@ def test_a_holder_without_a_line_is_told_by_the_next_one_and_only_then() -> None
     assert read(line(holding(1)), line(holding(2), unknown)) == [holding(1), holding(2)]
 
 
-@cases("text", [b"", b"{", b"[]", b'{"holding": {}}', b"\xff", b"7", b'"x"'])
+@cases("text", b"", b"{", b"[]", b'{"holding": {}}', b"\xff", b"7", b'"x"')
 def test_what_is_no_line_of_ours_is_passed_over(text: bytes) -> None:
     assert read(text, line(holding(1))) == [holding(1)]
 
@@ -58,15 +58,15 @@ BARE = ("released", None)
 
 @cases(
     ("lines", "expected"),
-    [
+
         # The holder's own line says how it ended, whichever was written first.
         ([line(holding(1, outcome="lost")), line(broken())], [("lost", "eve@laptop")]),
         ([line(broken()), line(holding(1, outcome="lost"))], [("lost", "eve@laptop")]),
         # A break is better known than what the next holder found.
         ([line(broken()), line(holding(2), holding(1, outcome="unknown"))], [("broken", "eve@laptop"), BARE]),
         # A break of a lease that no record is of is of no holder.
-        ([line(holding(1)), line(replace(broken(), fence=None, since=None))], [BARE, ("broken", "eve@laptop")]),
-    ],
+        ([line(holding(1)), line(replace(broken(), fence=None, since=None))], [BARE, ("broken", "eve@laptop")])
+    ,
 )  # fmt: skip
 def test_a_break_is_read_into_the_line_of_the_holder(
     lines: list[bytes], expected: list[tuple[str, str | None]]

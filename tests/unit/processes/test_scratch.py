@@ -26,16 +26,14 @@ def refusal(scratch: ScratchFile) -> str | None:
 
 @cases(
     ("name", "file"),
-    [
-        ("site/a/config.yaml", "config.yaml"),
-        ("site/--help", "content--help"),
-        ("site/..", "content"),
-        ("site/.env", ".env"),
-        ("site/", "content"),
-        ("site/a b$(reboot)`x`;\n.json", "a b__reboot__x___.json"),
-        ("site/größe.json", "größe.json"),
-        (f"site/{'x' * 300}.json", f"{'x' * 55}.json"),
-    ],
+    ("site/a/config.yaml", "config.yaml"),
+    ("site/--help", "content--help"),
+    ("site/..", "content"),
+    ("site/.env", ".env"),
+    ("site/", "content"),
+    ("site/a b$(reboot)`x`;\n.json", "a b__reboot__x___.json"),
+    ("site/größe.json", "größe.json"),
+    (f"site/{'x' * 300}.json", f"{'x' * 55}.json"),
 )
 def test_the_file_is_called_as_the_end_of_the_name(name: str, file: str) -> None:
     assert choose_name(name) == file

@@ -12,14 +12,12 @@ HIDDEN_UNTIL = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 @cases(
     ("code", "seconds_before", "verdict"),
-    [
-        ("MessageNotFound", 5.0, Verdict.COMMITTED),
-        # Another reader may have received it: the clocks of the service's machines differ.
-        ("MessageNotFound", 4.9, Verdict.UNKNOWN),
-        ("MessageNotFound", None, Verdict.UNKNOWN),
-        ("PopReceiptMismatch", 60.0, Verdict.NEVER),
-        ("QueueNotFound", 60.0, Verdict.UNKNOWN),
-    ],
+    ("MessageNotFound", 5.0, Verdict.COMMITTED),
+    # Another reader may have received it: the clocks of the service's machines differ.
+    ("MessageNotFound", 4.9, Verdict.UNKNOWN),
+    ("MessageNotFound", None, Verdict.UNKNOWN),
+    ("PopReceiptMismatch", 60.0, Verdict.NEVER),
+    ("QueueNotFound", 60.0, Verdict.UNKNOWN),
 )
 def test_a_message_is_gone_by_our_delete_only_while_no_other_could_receive_it(
     code: str, seconds_before: float | None, verdict: Verdict

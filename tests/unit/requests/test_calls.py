@@ -193,18 +193,16 @@ def hear(minutes: int, status: int = 200, body: bytes = b"", **sent: str) -> Ans
 
 @cases(
     ("minutes", "status", "sent", "is_believed"),
-    [
-        (0, 200, KEY, True),
-        (15, 200, KEY, True),
-        (-15, 404, KEY, True),
-        # The service accepted the key, so that the clock that signed is right to a quarter of an hour.
-        (16, 200, KEY, False),
-        (-120, 404, KEY, False),
-        # It did not, perhaps for the clock that signed; and other credentials prove nothing.
-        (120, 403, KEY, True),
-        (120, 200, {}, True),
-        (120, 200, {"Authorization": "Bearer xyz"}, True),
-    ],
+    (0, 200, KEY, True),
+    (15, 200, KEY, True),
+    (-15, 404, KEY, True),
+    # The service accepted the key, so that the clock that signed is right to a quarter of an hour.
+    (16, 200, KEY, False),
+    (-120, 404, KEY, False),
+    # It did not, perhaps for the clock that signed; and other credentials prove nothing.
+    (120, 403, KEY, True),
+    (120, 200, {}, True),
+    (120, 200, {"Authorization": "Bearer xyz"}, True),
 )
 def test_a_date_is_believed_unless_it_is_proved_wrong(
     minutes: int, status: int, sent: dict[str, str], *, is_believed: bool
@@ -214,13 +212,11 @@ def test_a_date_is_believed_unless_it_is_proved_wrong(
 
 @cases(
     ("status", "body", "moment"),
-    [
-        (404, CODE, datetime.fromisoformat(TOLD)),
-        (200, CODE, None),
-        (404, b"", None),
-        (404, b"\xff<html>Time: soon</html>", None),
-        (404, b"Time:2026-99-21T12:00:00Z", None),
-    ],
+    (404, CODE, datetime.fromisoformat(TOLD)),
+    (200, CODE, None),
+    (404, b"", None),
+    (404, b"\xff<html>Time: soon</html>", None),
+    (404, b"Time:2026-99-21T12:00:00Z", None),
 )
 def test_a_refusal_tells_when_the_service_wrote_it(status: int, body: bytes, moment: datetime | None) -> None:
     assert hear(120, status, body).refused_at == moment
@@ -228,11 +224,9 @@ def test_a_refusal_tells_when_the_service_wrote_it(status: int, body: bytes, mom
 
 @cases(
     ("answer", "moment"),
-    [
-        (it_is(TOLD), datetime.fromisoformat(TOLD)),
-        ((403, "AuthorizationFailure", it_is(TOLD)[2]), datetime.fromisoformat(TOLD)),
-        ((404, "BlobNotFound", {MESSAGE: "", "Date": "Sat, 21 Nov 2026 12:00:00 GMT"}), None),
-    ],
+    (it_is(TOLD), datetime.fromisoformat(TOLD)),
+    ((403, "AuthorizationFailure", it_is(TOLD)[2]), datetime.fromisoformat(TOLD)),
+    ((404, "BlobNotFound", {MESSAGE: "", "Date": "Sat, 21 Nov 2026 12:00:00 GMT"}), None),
 )
 def test_the_time_is_asked_for_by_a_read_that_is_refused(answer: Answer, moment: datetime | None) -> None:
     target, service = scripted(Kind.BLOB, answer)
@@ -263,10 +257,10 @@ def test_a_clock_is_asked_for_once_and_counts_on() -> None:
 
 @cases(
     ("text", "moment"),
-    [
+
         ("Sat, 21 Nov 2026 12:00:00 GMT", NOW), ("Sat, 21 Nov 2026 12:00:00 -0000", NOW), (None, None), ("", None),
-        ("soon", None), ("Sat, 99 Nov 2026 12:00:00 GMT", None), ("Sat, 21 Nov 99999999999 12:00:00 GMT", None),
-    ],
+        ("soon", None), ("Sat, 99 Nov 2026 12:00:00 GMT", None), ("Sat, 21 Nov 99999999999 12:00:00 GMT", None)
+    ,
 )  # fmt: skip
 def test_a_date_is_read_or_missing(text: str | None, moment: datetime | None) -> None:
     assert times.find_http_date(text) == moment

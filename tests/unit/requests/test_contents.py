@@ -17,7 +17,7 @@ def refuse(found: Contents) -> None:
     raise Interrupted(f"not {found}")
 
 
-@cases("confirm", [None, refuse])
+@cases("confirm", None, refuse)
 def test_an_empty_resource_is_deleted_without_a_question(confirm: object) -> None:
     require_empty(lambda *_: Contents(0, "blobs"), TARGET, Deadline(), confirm)  # type: ignore[arg-type]  # either
 

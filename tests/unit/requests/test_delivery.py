@@ -12,7 +12,7 @@ from azguard.requests.delivery import Shares, return_large_blocks
 from tests.support.cases import cases
 
 
-@cases(("wanted", "found"), [(None, 7), (100, 7), (3, 3), (1, 1), (0, 1)])
+@cases(("wanted", "found"), (None, 7), (100, 7), (3, 3), (1, 1), (0, 1))
 def test_a_job_alone_gets_what_it_wants_and_no_more_than_there_is(wanted: int | None, found: int) -> None:
     with Shares(7).hold(wanted) as count:
         assert count == found

@@ -31,7 +31,7 @@ def refusal(
     return denials.explain(error, code, Target(account, parse(which).address), "no")
 
 
-@cases(("minutes", "way"), [(-20, "20m behind"), (540, "9h ahead")])
+@cases(("minutes", "way"), (-20, "20m behind"), (540, "9h ahead"))
 def test_a_clock_that_is_wrong_is_named_with_its_distance(minutes: int, way: str) -> None:
     sent = format_datetime(NOW + timedelta(minutes=minutes), usegmt=True)
     found = refusal("AuthenticationFailed", request(**{"x-ms-date": sent}))
@@ -52,16 +52,14 @@ def test_the_clock_of_a_gateway_is_not_believed_beside_the_time_in_the_refusal()
 
 @cases(
     ("code", "token", "words"),
-    [
-        ("AuthenticationFailed", "se=2026-11-21T09:59:59Z&sp=r&sr=b&sig=x", "ended at 2026-11-21T09:59:59Z"),
-        ("AuthenticationFailed", "se=2026-11-21&sp=r&sr=b&sig=x", "ended at 2026-11-21T00:00:00Z"),
-        ("AuthorizationServiceMismatch", "ss=q&srt=o&sp=r&se=2027-01-01&sig=x", "is for the service queue (ss=q)"),
-        ("AuthorizationProtocolMismatch", "spr=https&sp=r&sr=b&sig=x", "AuthorizationProtocolMismatch; it has sr=b"),
-        ("AuthorizationSourceIPMismatch", "sip=10.0.0.1-10.0.0.9&sp=r&sr=b&sig=x", "from 10.0.0.1-10.0.0.9 only"),
-        ("AuthorizationPermissionMismatch", "sp=rc&sr=b&sig=x", "it has sp=rc"),
-        ("AuthorizationFailure", "sp=r&sr=b&sig=x", "does not let this machine in"),
-        ("KeyBasedAuthenticationNotPermitted", "sp=r&sr=b&sig=x", "accepts neither keys nor a SAS"),
-    ],
+    ("AuthenticationFailed", "se=2026-11-21T09:59:59Z&sp=r&sr=b&sig=x", "ended at 2026-11-21T09:59:59Z"),
+    ("AuthenticationFailed", "se=2026-11-21&sp=r&sr=b&sig=x", "ended at 2026-11-21T00:00:00Z"),
+    ("AuthorizationServiceMismatch", "ss=q&srt=o&sp=r&se=2027-01-01&sig=x", "is for the service queue (ss=q)"),
+    ("AuthorizationProtocolMismatch", "spr=https&sp=r&sr=b&sig=x", "AuthorizationProtocolMismatch; it has sr=b"),
+    ("AuthorizationSourceIPMismatch", "sip=10.0.0.1-10.0.0.9&sp=r&sr=b&sig=x", "from 10.0.0.1-10.0.0.9 only"),
+    ("AuthorizationPermissionMismatch", "sp=rc&sr=b&sig=x", "it has sp=rc"),
+    ("AuthorizationFailure", "sp=r&sr=b&sig=x", "does not let this machine in"),
+    ("KeyBasedAuthenticationNotPermitted", "sp=r&sr=b&sig=x", "accepts neither keys nor a SAS"),
 )
 def test_what_only_the_real_service_says_is_understood(code: str, token: str, words: str) -> None:
     assert words in refusal(code, request(), token).message
@@ -69,15 +67,13 @@ def test_what_only_the_real_service_says_is_understood(code: str, token: str, wo
 
 @cases(
     ("asked", "reason"),
-    [
-        (request("HEAD", "https://acc/site?restype=container"), "sas_of_account_needed"),
-        (request("PUT", "https://acc/site?restype=container&comp=lease"), "sas_of_account_needed"),
-        (request("GET", "https://acc/?restype=account&comp=properties"), "sas_of_account_needed"),
-        (request("GET", "https://acc/?restype=service&comp=properties"), "sas_of_account_needed"),
-        (request("GET", "https://acc/?comp=list"), "sas_of_account_needed"),
-        (request("GET", "https://acc/site?restype=container&comp=list"), "sas_without_permission"),
-        (request("PUT", "https://acc/site/a?comp=lease"), "sas_without_permission"),
-    ],
+    (request("HEAD", "https://acc/site?restype=container"), "sas_of_account_needed"),
+    (request("PUT", "https://acc/site?restype=container&comp=lease"), "sas_of_account_needed"),
+    (request("GET", "https://acc/?restype=account&comp=properties"), "sas_of_account_needed"),
+    (request("GET", "https://acc/?restype=service&comp=properties"), "sas_of_account_needed"),
+    (request("GET", "https://acc/?comp=list"), "sas_of_account_needed"),
+    (request("GET", "https://acc/site?restype=container&comp=list"), "sas_without_permission"),
+    (request("PUT", "https://acc/site/a?comp=lease"), "sas_without_permission"),
 )
 def test_what_only_a_sas_of_the_account_allows_is_told(asked: SentRequest, reason: str) -> None:
     assert refusal("AuthorizationPermissionMismatch", asked, "sp=r&sr=c&sig=x").reason == reason
@@ -85,7 +81,7 @@ def test_what_only_a_sas_of_the_account_allows_is_told(asked: SentRequest, reaso
 
 @cases(
     ("service", "asked", "needed"),
-    [
+
         ("blob", request("PUT"), ("cw",)),
         ("blob", request("PUT", **{"x-ms-tags": "fence=1"}), ("cw", "t")),
         ("blob", request("PUT", "https://acc/site/a?comp=metadata"), ("w",)),
@@ -102,8 +98,8 @@ def test_what_only_a_sas_of_the_account_allows_is_told(asked: SentRequest, reaso
         ("file", request("PUT", "https://acc/team/a?comp=range"), ("w",)),
         ("file", request("PUT", "https://acc/team/a"), ("cw",)),
         ("file", request("PUT", "https://acc/team/a?comp=forceclosehandles"), ("wd",)),
-        ("file", request("DELETE", "https://acc/team/a"), ("d",)),
-    ],
+        ("file", request("DELETE", "https://acc/team/a"), ("d",))
+    ,
 )  # fmt: skip
 def test_a_request_tells_what_it_needs(service: str, asked: SentRequest, needed: tuple[str, ...]) -> None:
     assert denials.list_permissions(asked, service) == needed
@@ -120,34 +116,30 @@ def denial(auth: Auth, code: str | None, text: str = "", endpoint: str = AZURE["
 
 @cases(
     ("auth", "code", "reason"),
-    [
-        (Auth.KEY, "KeyBasedAuthenticationNotPermitted", "keys_not_accepted"),
-        (Auth.KEY, "AuthenticationFailed", "key_of_another_account"),
-        (Auth.KEY, "AuthorizationFailure", "kept_out"),
-        (Auth.KEY, "ShareSizeLimitReached", "share_is_full"),
-        (Auth.SAS, "ShareDisabled", "disabled"),
-        (Auth.ANONYMOUS, "PublicAccessNotPermitted", "not_public"),
-        (Auth.LOGIN, "AuthorizationPermissionMismatch", "role_missing"),
-        (Auth.LOGIN, "InsufficientAccountPermissions", "disabled"),
-        (Auth.LOGIN, "AuthorizationFailure", "kept_out"),
-        (Auth.LOGIN, "InvalidAuthenticationInfo", "login_not_accepted"),
-        (Auth.SAS, "AuthenticationFailed", "sas_does_not_fit"),
-        (Auth.SAS, "AuthorizationFailure", "kept_out"),
-        (Auth.SAS, "UnauthorizedBlobOverwrite", "sas_allows_too_little"),
-    ],
+    (Auth.KEY, "KeyBasedAuthenticationNotPermitted", "keys_not_accepted"),
+    (Auth.KEY, "AuthenticationFailed", "key_of_another_account"),
+    (Auth.KEY, "AuthorizationFailure", "kept_out"),
+    (Auth.KEY, "ShareSizeLimitReached", "share_is_full"),
+    (Auth.SAS, "ShareDisabled", "disabled"),
+    (Auth.ANONYMOUS, "PublicAccessNotPermitted", "not_public"),
+    (Auth.LOGIN, "AuthorizationPermissionMismatch", "role_missing"),
+    (Auth.LOGIN, "InsufficientAccountPermissions", "disabled"),
+    (Auth.LOGIN, "AuthorizationFailure", "kept_out"),
+    (Auth.LOGIN, "InvalidAuthenticationInfo", "login_not_accepted"),
+    (Auth.SAS, "AuthenticationFailed", "sas_does_not_fit"),
+    (Auth.SAS, "AuthorizationFailure", "kept_out"),
+    (Auth.SAS, "UnauthorizedBlobOverwrite", "sas_allows_too_little"),
 )
 def test_each_way_to_prove_an_identity_has_its_own_reason(auth: Auth, code: str, reason: str) -> None:
     assert denial(auth, code).reason == reason
 
 
-@cases("auth", list(Auth))
+@cases("auth", *list(Auth))
 @cases(
     ("code", "words", "reason"),
-    [
-        ("AccountIsDisabled", "the account acc is disabled", "disabled"),
-        ("InsufficientAccountPermissions", "its reads or its writes are switched off", "disabled"),
-        ("OnlyOnSundays", "does not allow this to site/a: OnlyOnSundays: It is so.", "refusal_unclear"),
-    ],
+    ("AccountIsDisabled", "the account acc is disabled", "disabled"),
+    ("InsufficientAccountPermissions", "its reads or its writes are switched off", "disabled"),
+    ("OnlyOnSundays", "does not allow this to site/a: OnlyOnSundays: It is so.", "refusal_unclear"),
 )
 def test_a_refusal_that_is_not_about_the_credentials_blames_none(
     auth: Auth, code: str, words: str, reason: str
@@ -156,7 +148,7 @@ def test_a_refusal_that_is_not_about_the_credentials_blames_none(
     assert (words in found.message, found.reason) == (True, reason)
 
 
-@cases("code", ["AuthorizationProtocolMismatch", "AuthorizationPermissionMismatch", None])
+@cases("code", "AuthorizationProtocolMismatch", "AuthorizationPermissionMismatch", None)
 def test_a_key_is_blamed_only_where_it_is_not_accepted(code: str | None) -> None:
     assert denial(Auth.KEY, code).reason == "refusal_unclear"
 
@@ -166,7 +158,7 @@ def test_a_login_whose_token_has_ended_is_told_from_one_that_is_not_accepted() -
     assert (found.reason, found.message) == ("login_ended", "the login's token for site/a has ended")
 
 
-@cases("auth", [Auth.KEY, Auth.SAS])
+@cases("auth", Auth.KEY, Auth.SAS)
 def test_the_emulator_says_nothing_of_the_network_by_an_authorization_failure(auth: Auth) -> None:
     found = denial(auth, "AuthorizationFailure", endpoint="http://127.0.0.1:10000/acc")
     assert found.reason == {Auth.KEY: "key_of_another_account", Auth.SAS: "sas_does_not_fit"}[auth]
@@ -181,15 +173,13 @@ def test_a_refusal_without_an_answer_blames_nothing() -> None:
 
 @cases(
     ("token", "asked", "reason"),
-    [
-        ("st=2026-11-22&sp=r&sr=b&sig=x", request(), "sas_not_yet_valid"),
-        ("ss=b&srt=c&sp=r&sig=x", request(), "sas_for_other_resource_types"),
-        ("ss=b&srt=o&sp=r&sig=x", request(url="https://acc/?comp=list"), "sas_for_other_resource_types"),
-        ("ss=b&srt=o&sp=r&sig=x", request(url="https://acc/site?restype=container"), "sas_for_other_resource_types"),
-        ("tn=Other&sp=r&sig=x", request(url="https://acc/Orders"), "sas_unsuitable"),
-        ("sp=r&sr=b&sig=x", request("PUT"), "sas_without_permission"),
-        ("si=readers&sr=b&sig=x", request(), "sas_policy_refuses"),
-    ],
+    ("st=2026-11-22&sp=r&sr=b&sig=x", request(), "sas_not_yet_valid"),
+    ("ss=b&srt=c&sp=r&sig=x", request(), "sas_for_other_resource_types"),
+    ("ss=b&srt=o&sp=r&sig=x", request(url="https://acc/?comp=list"), "sas_for_other_resource_types"),
+    ("ss=b&srt=o&sp=r&sig=x", request(url="https://acc/site?restype=container"), "sas_for_other_resource_types"),
+    ("tn=Other&sp=r&sig=x", request(url="https://acc/Orders"), "sas_unsuitable"),
+    ("sp=r&sr=b&sig=x", request("PUT"), "sas_without_permission"),
+    ("si=readers&sr=b&sig=x", request(), "sas_policy_refuses"),
 )
 def test_a_field_of_a_sas_that_does_not_allow_it_is_the_reason(token: str, asked: SentRequest, reason: str) -> None:
     assert refusal("AuthenticationFailed", asked, token).reason == reason
@@ -197,11 +187,9 @@ def test_a_field_of_a_sas_that_does_not_allow_it_is_the_reason(token: str, asked
 
 @cases(
     ("method", "host", "reason"),
-    [
-        ("PUT", "acc-secondary.blob.core.windows.net", "secondary_takes_no_writes"),
-        ("GET", "acc-secondary.blob.core.windows.net", "disabled"),
-        ("PUT", "acc.blob.core.windows.net", "disabled"),
-    ],
+    ("PUT", "acc-secondary.blob.core.windows.net", "secondary_takes_no_writes"),
+    ("GET", "acc-secondary.blob.core.windows.net", "disabled"),
+    ("PUT", "acc.blob.core.windows.net", "disabled"),
 )
 def test_a_secondary_endpoint_is_said_to_take_no_writes(method: str, host: str, reason: str) -> None:
     account = Account("acc", {"blob": f"https://{host}"}, Auth.KEY, "key")

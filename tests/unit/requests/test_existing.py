@@ -54,7 +54,9 @@ def test_what_was_created_is_not_looked_at() -> None:
 
 @cases(
     "error",
-    [Exists("there"), Changed("there"), Locked("leased", service_code="LeaseIdMissing")],
+    Exists("there"),
+    Changed("there"),
+    Locked("leased", service_code="LeaseIdMissing"),
     ids=lambda error: error.kind,
 )
 def test_what_is_there_already_is_left_alone_and_told(error: AzguardError) -> None:
@@ -64,7 +66,10 @@ def test_what_is_there_already_is_left_alone_and_told(error: AzguardError) -> No
 
 @cases(
     "error",
-    [Exists("there"), Changed("there"), Locked("leased", service_code="LeaseIdMissing"), OutcomeUnknown("lost")],
+    Exists("there"),
+    Changed("there"),
+    Locked("leased", service_code="LeaseIdMissing"),
+    OutcomeUnknown("lost"),
     ids=lambda error: error.kind,
 )
 def test_where_a_refusal_is_asked_for_the_error_is_raised_as_it_is(error: AzguardError) -> None:
@@ -74,7 +79,9 @@ def test_where_a_refusal_is_asked_for_the_error_is_raised_as_it_is(error: Azguar
 
 @cases(
     "error",
-    [Locked("leased", service_code="LeaseAlreadyPresent"), Forbidden("no"), NotFound("no container")],
+    Locked("leased", service_code="LeaseAlreadyPresent"),
+    Forbidden("no"),
+    NotFound("no container"),
     ids=lambda error: error.kind,
 )
 def test_a_refusal_for_another_reason_is_not_taken_for_something_that_exists(error: AzguardError) -> None:
@@ -101,16 +108,14 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
 
 @cases(
     ("lineage", "result"),
-    [
-        (Lineage(), lifecycles.leave_alone(TARGET, '"7"', WRITTEN)),
-        (Lineage().after(OTHERS, None), lifecycles.leave_alone(TARGET, '"7"', WRITTEN)),
-        (Lineage().after(OURS, None), replace(CREATED, address=str(TARGET.address), etag='"7"')),
-        # Another version has replaced ours: its ETag and its time are not ours.
-        (
-            Lineage().after(OURS, None).after(OTHERS, '"1"'),
-            replace(CREATED, address=str(TARGET.address), etag=None, last_modified=None),
-        ),
-    ],
+    (Lineage(), lifecycles.leave_alone(TARGET, '"7"', WRITTEN)),
+    (Lineage().after(OTHERS, None), lifecycles.leave_alone(TARGET, '"7"', WRITTEN)),
+    (Lineage().after(OURS, None), replace(CREATED, address=str(TARGET.address), etag='"7"')),
+    # Another version has replaced ours: its ETag and its time are not ours.
+    (
+        Lineage().after(OURS, None).after(OTHERS, '"1"'),
+        replace(CREATED, address=str(TARGET.address), etag=None, last_modified=None),
+    ),
 )
 def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, result: Written) -> None:
     assert lifecycles.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
@@ -128,10 +133,8 @@ class Service(AnsweringClient):
 
 @cases(
     ("there", "found"),
-    [
-        (reply(200, {"ETag": "7", "Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT"}), FOUND),
-        (reply(404, {"x-ms-error-code": "BlobNotFound"}), NOTHING_FOUND),
-    ],
+    (reply(200, {"ETag": "7", "Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT"}), FOUND),
+    (reply(404, {"x-ms-error-code": "BlobNotFound"}), NOTHING_FOUND),
 )
 def test_what_a_create_finds_is_told_with_its_etag_in_quotes(there: Reply, found: Written) -> None:
     endpoints = {"blob": "https://acc.blob.core.windows.net"}
@@ -139,7 +142,7 @@ def test_what_a_create_finds_is_told_with_its_etag_in_quotes(there: Reply, found
     assert lifecycles.find_existing(TARGET._replace(account=account), OURS, Deadline(1)) == found
 
 
-@cases(("look", "is_there"), [(lambda: None, True), (ending(NotFound("gone")), False)])
+@cases(("look", "is_there"), (lambda: None, True), (ending(NotFound("gone")), False))
 def test_only_not_found_means_that_something_does_not_exist(look: Callable[[], object], is_there: bool) -> None:
     assert lifecycles.ask_whether_exists(TARGET, look) == Existence(str(TARGET.address), exists=is_there)
 

@@ -65,7 +65,7 @@ def test_the_longest_lineage_leaves_room_in_the_metadata() -> None:
     assert len(str(lineage)) < 8 * 1024 / 10
 
 
-@cases("text", [None, "", "nonsense", f"{A}.E1,nonsense", f"{A}.", f"{A[:15]}.E1", f"{A}.é"])
+@cases("text", None, "", "nonsense", f"{A}.E1,nonsense", f"{A}.", f"{A[:15]}.E1", f"{A}.é")
 def test_what_is_missing_or_damaged_counts_as_no_history(text: str | None) -> None:
     assert Lineage.parse(text) == Lineage()
 
@@ -128,11 +128,9 @@ def test_keys_are_read_back_as_they_were_written_to_the_minute(keys: list[tuple[
 
 @cases(
     ("at", "read"),
-    [
-        (NOON + timedelta(seconds=59), NOON),
-        (datetime(1999, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)),
-        (datetime(2100, 1, 1, tzinfo=UTC), datetime(2051, 11, 24, 20, 15, tzinfo=UTC)),
-    ],
+    (NOON + timedelta(seconds=59), NOON),
+    (datetime(1999, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)),
+    (datetime(2100, 1, 1, tzinfo=UTC), datetime(2051, 11, 24, 20, 15, tzinfo=UTC)),
 )
 def test_the_time_of_a_key_is_kept_as_far_as_it_can_be(at: datetime, read: datetime) -> None:
     found = Lineage.parse(str(Lineage().with_key(A, b"abc", at, 1))).find_key(A)
@@ -155,19 +153,17 @@ def test_a_key_that_is_used_again_takes_no_second_place() -> None:
 
 @cases(
     ("lineage", "knows"),
-    [
-        (Lineage().after(A, None), True),
-        (Lineage().after(A, None).after(B, '"1"'), True),
-        (Lineage().after(A, None).after(B, UNSEEN), False),
-        (Lineage().after(A, '"1"'), False),
-        (Lineage().after(A, UNSEEN), False),
-    ],
+    (Lineage().after(A, None), True),
+    (Lineage().after(A, None).after(B, '"1"'), True),
+    (Lineage().after(A, None).after(B, UNSEEN), False),
+    (Lineage().after(A, '"1"'), False),
+    (Lineage().after(A, UNSEEN), False),
 )
 def test_all_keys_are_known_only_while_each_write_knew_the_one_before(lineage: Lineage, knows: bool) -> None:
     assert (lineage.has_all_keys, Lineage.parse(str(lineage)).has_all_keys) == (knows, knows)
 
 
-@cases(("most", "longest"), [(MOST_IN_METADATA, 3 * 1024), (MOST_IN_ENTITY, 32 * 1024)])
+@cases(("most", "longest"), (MOST_IN_METADATA, 3 * 1024), (MOST_IN_ENTITY, 32 * 1024))
 def test_the_longest_keys_have_room(most: int, longest: int) -> None:
     lineage = with_keys(most + 1, most)
     assert (len(lineage.keys), len(str(lineage)) < longest) == (most, True)
@@ -186,12 +182,12 @@ def test_the_oldest_keys_leave_room_for_the_metadata_of_the_user() -> None:
     assert with_lineage({"own": "1"}, Lineage()) == {"own": "1"}
 
 
-@cases("keys", ["keys:é", "keys:A", "keys:AAAA", "keys:AAAA=", "keys:AAAAAAAAAAAAAAAAAAA*"])
+@cases("keys", "keys:é", "keys:A", "keys:AAAA", "keys:AAAA=", "keys:AAAAAAAAAAAAAAAAAAA*")
 def test_damaged_keys_are_no_history_at_all(keys: str) -> None:
     assert Lineage.parse(f"{A}.0x1,{keys}") == Lineage()
 
 
-@cases("name", ["azguardlineage", "Azguardlineage", "AZGUARDLINEAGE"])
+@cases("name", "azguardlineage", "Azguardlineage", "AZGUARDLINEAGE")
 def test_a_lineage_is_found_in_metadata_and_dropped_in_any_case(name: str) -> None:
     written = Lineage().after(new_op(b"x" * 12), None)
     metadata = {"Own": "1", name: str(written)}

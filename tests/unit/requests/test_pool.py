@@ -30,7 +30,7 @@ class Broken:
         raise LookupError("not foreseen")
 
 
-@cases("width", [1, 3])
+@cases("width", 1, 3)
 def test_a_job_that_raises_ends_the_run_with_its_error_and_is_counted(width: int) -> None:
     tally, stops = Tally(), list[str]()
     jobs: list[pool.Job] = [Job(1), Broken(), Job(2)]

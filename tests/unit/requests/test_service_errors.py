@@ -27,7 +27,7 @@ def recorded(name: str, method: str, code: str) -> Recorded:
 
 @cases(
     ("name", "method", "code", "kind", "status"),
-    [
+
         ("test_blob_access_conditions.test_delete_blob_with_if_match_fail", "DELETE", "ConditionNotMet", "changed",
          412),
         ("test_common_blob.test_soft_delete_with_leased_blob", "DELETE", "LeaseIdMissing", "locked", 412),
@@ -39,8 +39,8 @@ def recorded(name: str, method: str, code: str) -> Recorded:
         ("test_blob_access_conditions.test_delete_container_with_if_modified", "GET", "ContainerNotFound", "not_found",
          404),
         ("test_container.test_create_container_with_already_existing_container", "PUT", "ContainerAlreadyExists",
-         "exists", 409),
-    ],
+         "exists", 409)
+    ,
 )  # fmt: skip
 def test_an_answer_of_the_live_service_is_classified_by_its_meaning(
     name: str, method: str, code: str, kind: str, status: int
@@ -94,7 +94,7 @@ def kind_by_name(answer: str) -> str:
     return "locked" if answer.startswith("Lease") else "changed"
 
 
-@cases("answer", ANSWERS)
+@cases("answer", *ANSWERS)
 def test_each_code_of_the_evidence_has_its_kind(answer: str) -> None:
     code, _, status = answer.partition(" ")
     error = refusal(int(status), code, code, {"If-None-Match": "*"})
@@ -111,11 +111,9 @@ def refusal(status: int, code: str | None, said: str, asked: Mapping[str, str] |
 
 @cases(
     ("status", "code", "kind", "message"),
-    [
-        (412, "OplogFrozen", "bad_request", "the service refused this for site/a: OplogFrozen"),
-        (409, "OplogFrozen", "bad_request", "the service refused this for site/a: OplogFrozen"),
-        (412, None, "changed", "site/a changed since you read it"),
-    ],
+    (412, "OplogFrozen", "bad_request", "the service refused this for site/a: OplogFrozen"),
+    (409, "OplogFrozen", "bad_request", "the service refused this for site/a: OplogFrozen"),
+    (412, None, "changed", "site/a changed since you read it"),
 )
 def test_a_code_that_is_not_known_is_named_and_is_no_conflict(
     status: int, code: str | None, kind: str, message: str
@@ -127,11 +125,9 @@ def test_a_code_that_is_not_known_is_named_and_is_no_conflict(
 
 @cases(
     ("code", "said", "message"),
-    [
-        ("InvalidInput", "\nRequestId:ab\nTime:2026\nErrorCode:InvalidInput", "InvalidInput"),
-        (None, "\nRequestId:ab", "400"),
-        ("InvalidInput", "No.\nRequestId:ab", "No."),
-    ],
+    ("InvalidInput", "\nRequestId:ab\nTime:2026\nErrorCode:InvalidInput", "InvalidInput"),
+    (None, "\nRequestId:ab", "400"),
+    ("InvalidInput", "No.\nRequestId:ab", "No."),
 )
 def test_no_message_is_only_the_id_of_a_request(code: str | None, said: str, message: str) -> None:
     found = translate(refusal(400, code, said), Target(emulator(), parse("blob:site/a").address))
@@ -238,11 +234,9 @@ def test_no_code_is_named_in_vain() -> None:
 
 @cases(
     ("body", "is_old"),
-    [
-        ("<Message>bad</Message><HeaderName>x-ms-version</HeaderName><HeaderValue>2026-10-06</HeaderValue>", True),
-        ("", True),
-        ("<Message>bad</Message><HeaderName>x-ms-range</HeaderName>", False),
-    ],
+    ("<Message>bad</Message><HeaderName>x-ms-version</HeaderName><HeaderValue>2026-10-06</HeaderValue>", True),
+    ("", True),
+    ("<Message>bad</Message><HeaderName>x-ms-range</HeaderName>", False),
 )
 def test_a_service_that_is_older_than_azguard_is_known_by_its_refusal(body: str, *, is_old: bool) -> None:
     content = f"<Error><Code>InvalidHeaderValue</Code>{body}</Error>".encode() if body else b""

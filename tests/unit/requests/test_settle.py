@@ -26,16 +26,14 @@ COMMITTED, NEVER, NOT_YET, UNKNOWN = (Finding(verdict, "found") for verdict in V
 
 @cases(
     ("lineage", "parent", "current", "verdict"),
-    [
-        (Lineage().after(OP, '"1"'), '"1"', '"2"', Verdict.COMMITTED),
-        (Lineage().after(OP, '"1"').after(OTHER, '"2"'), '"1"', '"3"', Verdict.COMMITTED),
-        (Lineage().after(OTHER, '"1"'), '"1"', '"2"', Verdict.NEVER),
-        (Lineage().after(OTHER, '"0"'), '"1"', '"1"', Verdict.NOT_YET),
-        (Lineage(), '"1"', '"2"', Verdict.UNKNOWN),
-        (Lineage(), '"1"', None, Verdict.UNKNOWN),
-        (Lineage(), None, None, Verdict.NOT_YET),
-        (Lineage().after(OTHER, None), None, '"1"', Verdict.UNKNOWN),
-    ],
+    (Lineage().after(OP, '"1"'), '"1"', '"2"', Verdict.COMMITTED),
+    (Lineage().after(OP, '"1"').after(OTHER, '"2"'), '"1"', '"3"', Verdict.COMMITTED),
+    (Lineage().after(OTHER, '"1"'), '"1"', '"2"', Verdict.NEVER),
+    (Lineage().after(OTHER, '"0"'), '"1"', '"1"', Verdict.NOT_YET),
+    (Lineage(), '"1"', '"2"', Verdict.UNKNOWN),
+    (Lineage(), '"1"', None, Verdict.UNKNOWN),
+    (Lineage(), None, None, Verdict.NOT_YET),
+    (Lineage().after(OTHER, None), None, '"1"', Verdict.UNKNOWN),
 )
 def test_a_look_at_the_lineage_says_no_more_than_it_proves(
     lineage: Lineage, parent: str | None, current: str | None, verdict: Verdict
@@ -74,37 +72,35 @@ def _next(steps: list[Any]) -> Any:
 
 @cases(
     ("sends", "looks", "end"),
-    [
-        (["done"], [], Settled("done", 1, 0)),
-        ([CONDITION], [NEVER], "changed"),
-        ([CONDITION], [UNKNOWN], "changed"),
-        ([CONDITION], [NOT_YET], "changed"),
-        ([UNHEARD_OF], [Finding(Verdict.NOT_YET, seen=SimpleNamespace(etag="1"))], "bad_request"),
-        ([UNHEARD_OF], [Finding(Verdict.UNKNOWN, seen=SimpleNamespace(etag="2"))], "changed"),
-        ([UNHEARD_OF], [UNKNOWN], "bad_request"),
-        ([CONDITION], [COMMITTED], Settled("found", 1, 0)),  # by an earlier copy of the request
-        ([CONDITION], [Finding(Verdict.UNKNOWN, may_be_ours=True)], "unknown"),
-        ([CONDITION], [Unavailable("no")], "unknown"),
-        ([CONDITION], [KeyboardInterrupt()], "unknown"),
-        ([CONDITION], [Forbidden("no")], "changed"),
-        ([Refusal(403, "AuthorizationFailure")], [], "forbidden"),
-        ([NOT_SENT, "done"], [], Settled("done", 1, 0)),
-        ([NOT_SENT], [], "unavailable"),
-        ([LOST], [COMMITTED], Settled("found", 1, 1)),
-        ([BUSY], [COMMITTED], Settled("found", 1, 1)),
-        ([LOST], [NEVER], "changed"),
-        ([LOST], [UNKNOWN], "unknown"),
-        ([LOST, "done"], [NOT_YET], Settled("done", 2, 1)),
-        ([LOST, CONDITION], [NOT_YET, COMMITTED], Settled("found", 2, 1)),
-        ([LOST, CONDITION], [NOT_YET, NEVER], "changed"),
-        ([LOST, NOT_SENT], [NOT_YET, COMMITTED], Settled("found", 1, 1)),
-        ([LOST], [NOT_YET], "unknown"),
-        ([LOST], [Forbidden("no")], "unknown"),
-        ([LOST], [KeyboardInterrupt()], "unknown"),
-        ([KeyboardInterrupt()], [COMMITTED], Settled("found", 1, 0)),
-        ([KeyboardInterrupt()], [NOT_YET], "unknown"),
-        ([KeyboardInterrupt()], [KeyboardInterrupt()], "unknown"),
-    ],
+    (["done"], [], Settled("done", 1, 0)),
+    ([CONDITION], [NEVER], "changed"),
+    ([CONDITION], [UNKNOWN], "changed"),
+    ([CONDITION], [NOT_YET], "changed"),
+    ([UNHEARD_OF], [Finding(Verdict.NOT_YET, seen=SimpleNamespace(etag="1"))], "bad_request"),
+    ([UNHEARD_OF], [Finding(Verdict.UNKNOWN, seen=SimpleNamespace(etag="2"))], "changed"),
+    ([UNHEARD_OF], [UNKNOWN], "bad_request"),
+    ([CONDITION], [COMMITTED], Settled("found", 1, 0)),  # by an earlier copy of the request
+    ([CONDITION], [Finding(Verdict.UNKNOWN, may_be_ours=True)], "unknown"),
+    ([CONDITION], [Unavailable("no")], "unknown"),
+    ([CONDITION], [KeyboardInterrupt()], "unknown"),
+    ([CONDITION], [Forbidden("no")], "changed"),
+    ([Refusal(403, "AuthorizationFailure")], [], "forbidden"),
+    ([NOT_SENT, "done"], [], Settled("done", 1, 0)),
+    ([NOT_SENT], [], "unavailable"),
+    ([LOST], [COMMITTED], Settled("found", 1, 1)),
+    ([BUSY], [COMMITTED], Settled("found", 1, 1)),
+    ([LOST], [NEVER], "changed"),
+    ([LOST], [UNKNOWN], "unknown"),
+    ([LOST, "done"], [NOT_YET], Settled("done", 2, 1)),
+    ([LOST, CONDITION], [NOT_YET, COMMITTED], Settled("found", 2, 1)),
+    ([LOST, CONDITION], [NOT_YET, NEVER], "changed"),
+    ([LOST, NOT_SENT], [NOT_YET, COMMITTED], Settled("found", 1, 1)),
+    ([LOST], [NOT_YET], "unknown"),
+    ([LOST], [Forbidden("no")], "unknown"),
+    ([LOST], [KeyboardInterrupt()], "unknown"),
+    ([KeyboardInterrupt()], [COMMITTED], Settled("found", 1, 0)),
+    ([KeyboardInterrupt()], [NOT_YET], "unknown"),
+    ([KeyboardInterrupt()], [KeyboardInterrupt()], "unknown"),
 )
 def test_a_write_ends_with_what_is_proved(sends: list[Any], looks: list[Any], end: object) -> None:
     assert Story(sends, looks).tell() == end
@@ -115,7 +111,7 @@ def test_a_write_that_is_not_safe_to_send_again_is_not() -> None:
     assert (Story(sends, [NOT_YET]).tell(resend=False), sends) == ("unknown", ["done"])
 
 
-@cases("look", [UNKNOWN, Unavailable("no")])
+@cases("look", UNKNOWN, Unavailable("no"))
 def test_a_write_of_which_a_look_tells_nothing_is_not_sent_again(look: Any) -> None:
     sends = [LOST, "done"]
     assert (Story(sends, [look]).tell(), sends) == ("unknown", ["done"])
@@ -123,12 +119,10 @@ def test_a_write_of_which_a_look_tells_nothing_is_not_sent_again(look: Any) -> N
 
 @cases(
     ("sends", "looks", "end"),
-    [
-        ([LOST, "done"], [UNKNOWN], Settled("done", 2, 1)),
-        ([LOST, CONDITION], [UNKNOWN], "unknown"),
-        ([LOST], [UNKNOWN], "unknown"),
-        ([KeyboardInterrupt()], [UNKNOWN], "unknown"),
-    ],
+    ([LOST, "done"], [UNKNOWN], Settled("done", 2, 1)),
+    ([LOST, CONDITION], [UNKNOWN], "unknown"),
+    ([LOST], [UNKNOWN], "unknown"),
+    ([KeyboardInterrupt()], [UNKNOWN], "unknown"),
 )
 def test_what_may_be_repeated_is_sent_again_also_where_a_look_tells_nothing(
     sends: list[Any], looks: list[Any], end: object
@@ -138,15 +132,13 @@ def test_what_may_be_repeated_is_sent_again_also_where_a_look_tells_nothing(
 
 @cases(
     ("sends", "looks", "judged", "end"),
-    [
-        ([LOST, CONDITION], [NOT_YET], COMMITTED, Settled("found", 2, 1)),
-        ([LOST, CONDITION], [NOT_YET], UNKNOWN, "unknown"),
-        ([LOST, Refusal(409, "LeaseAlreadyPresent")], [NOT_YET], NEVER, "locked"),
-        ([LOST, CONDITION], [NOT_YET, COMMITTED], None, Settled("found", 2, 1)),
-        ([LOST], [COMMITTED], None, Settled("found", 1, 1)),
-        ([LOST, "done"], [NOT_YET], None, Settled("done", 2, 1)),
-        ([CONDITION], [NEVER], None, "changed"),
-    ],
+    ([LOST, CONDITION], [NOT_YET], COMMITTED, Settled("found", 2, 1)),
+    ([LOST, CONDITION], [NOT_YET], UNKNOWN, "unknown"),
+    ([LOST, Refusal(409, "LeaseAlreadyPresent")], [NOT_YET], NEVER, "locked"),
+    ([LOST, CONDITION], [NOT_YET, COMMITTED], None, Settled("found", 2, 1)),
+    ([LOST], [COMMITTED], None, Settled("found", 1, 1)),
+    ([LOST, "done"], [NOT_YET], None, Settled("done", 2, 1)),
+    ([CONDITION], [NEVER], None, "changed"),
 )
 def test_a_refusal_is_judged_only_after_a_doubt_that_the_look_leaves_open(
     sends: list[Any], looks: list[Any], judged: Finding[str] | None, end: object
@@ -171,15 +163,13 @@ def test_what_a_refusal_is_judged_by_is_its_meaning_and_what_the_look_found() ->
 
 @cases(
     ("sends", "looks", "detail"),
-    [
-        ([LOST], [UNKNOWN], "no answer from http://127.0.0.1:10000/devstoreaccount1: timed out"),
-        ([KeyboardInterrupt()], [NOT_YET], "interrupted"),
-        (
-            [Refusal(404, "BlobNotFound")],
-            [Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, may_be_ours=True)],
-            "it was there before, and is gone now: deleted by this command, or by another writer",
-        ),
-    ],
+    ([LOST], [UNKNOWN], "no answer from http://127.0.0.1:10000/devstoreaccount1: timed out"),
+    ([KeyboardInterrupt()], [NOT_YET], "interrupted"),
+    (
+        [Refusal(404, "BlobNotFound")],
+        [Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, may_be_ours=True)],
+        "it was there before, and is gone now: deleted by this command, or by another writer",
+    ),
 )
 def test_an_outcome_that_cannot_be_known_is_told_in_the_words_of_the_request(
     sends: list[Any], looks: list[Any], detail: str
@@ -191,7 +181,7 @@ def test_an_outcome_that_cannot_be_known_is_told_in_the_words_of_the_request(
     assert (caught.value.as_json(), caught.value.detail) == (words.as_json(), (detail,))
 
 
-@cases(("sends", "looks"), [([KeyboardInterrupt()], [COMMITTED]), ([LOST], [KeyboardInterrupt()])])
+@cases(("sends", "looks"), ([KeyboardInterrupt()], [COMMITTED]), ([LOST], [KeyboardInterrupt()]))
 def test_an_interruption_of_what_its_caller_undoes_passes_through(sends: list[Any], looks: list[Any]) -> None:
     with pytest.raises(KeyboardInterrupt):
         Story(sends, looks).tell(is_undone_by_caller=True)
@@ -199,7 +189,9 @@ def test_an_interruption_of_what_its_caller_undoes_passes_through(sends: list[An
 
 @cases(
     ("sends", "looks", "end"),
-    [([LOST], [NOT_YET, COMMITTED], Settled("found", 1, 1)), ([LOST], [NOT_YET], "unknown"), ([NOT_SENT], [], None)],
+    ([LOST], [NOT_YET, COMMITTED], Settled("found", 1, 1)),
+    ([LOST], [NOT_YET], "unknown"),
+    ([NOT_SENT], [], None),
 )
 def test_an_interruption_between_two_transmissions_ends_as_the_first_of_them_did(
     sends: list[Any], looks: list[Any], end: object

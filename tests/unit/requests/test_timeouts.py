@@ -28,7 +28,7 @@ def at(deadline: Deadline, elapsed: float) -> Deadline:
     return deadline
 
 
-@cases(("seconds", "answer", "settle"), [(3, 3, 1), (0.5, 0.5, 1), (9, 9, 3), (60, 20, 5)])
+@cases(("seconds", "answer", "settle"), (3, 3, 1), (0.5, 0.5, 1), (9, 9, 3), (60, 20, 5))
 def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
     seconds: float, answer: float, settle: float
 ) -> None:
@@ -36,7 +36,7 @@ def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
     assert (write_timeouts(deadline).answer, deadline.settle_seconds) == (answer, settle)
 
 
-@cases(("elapsed", "release"), [(0, 3.0), (6, 2.0), (7.9, 0.5), (100, 0.5)])
+@cases(("elapsed", "release"), (0, 3.0), (6, 2.0), (7.9, 0.5), (100, 0.5))
 def test_a_timeout_that_was_asked_for_bounds_what_is_done_after_it(elapsed: float, release: float) -> None:
     deadlines = (Deadline.strict(6), Deadline.strict(6).restart(seconds=1), Deadline(6))
     found = [at(each, elapsed).afterwards(3.0).seconds for each in deadlines]
@@ -61,7 +61,12 @@ def test_a_caller_may_say_how_long_the_answer_to_a_write_is_waited_for() -> None
 
 @cases(
     ("remaining", "seconds"),
-    [(60, 4.0), (4.25, 4.0), (3.75, 3.75), (0.625, 0.625), (0.125, 0.5), (0, 0.5)],
+    (60, 4.0),
+    (4.25, 4.0),
+    (3.75, 3.75),
+    (0.625, 0.625),
+    (0.125, 0.5),
+    (0, 0.5),
 )
 def test_a_connection_is_waited_for_four_seconds_at_most_and_half_a_second_at_least(
     remaining: float, seconds: float
@@ -71,7 +76,7 @@ def test_a_connection_is_waited_for_four_seconds_at_most_and_half_a_second_at_le
     assert [each.connect for each in found] == [seconds] * 2
 
 
-@cases(("remaining", "seconds"), [(60, 20.0), (12, 12), (0.125, 0.5)])
+@cases(("remaining", "seconds"), (60, 20.0), (12, 12), (0.125, 0.5))
 def test_a_read_is_waited_for_no_longer_than_its_deadline_lasts(remaining: float, seconds: float) -> None:
     deadline = Clock().deadline(remaining)
     assert [each.answer for each in asked(deadline)] == [seconds]

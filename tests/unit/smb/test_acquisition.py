@@ -113,14 +113,12 @@ def test_a_server_that_falls_silent_is_unavailable() -> None:
 
 @cases(
     ("status", "expected"),
-    [
-        (0xC0000022, (43, "smb_access_denied")),
-        (0xC000006D, (41, "smb_logon_failed")),
-        (0xC0000034, (44, "smb_file_missing")),
-        (0xC00000CC, (44, "smb_share_missing")),
-        (0xC0000205, (53, "smb_no_room")),
-        (0xC0000001, (1, "smb_refused")),
-    ],
+    (0xC0000022, (43, "smb_access_denied")),
+    (0xC000006D, (41, "smb_logon_failed")),
+    (0xC0000034, (44, "smb_file_missing")),
+    (0xC00000CC, (44, "smb_share_missing")),
+    (0xC0000205, (53, "smb_no_room")),
+    (0xC0000001, (1, "smb_refused")),
 )
 def test_a_refusal_has_the_exit_status_of_its_meaning(status: int, expected: tuple[int, str]) -> None:
     error: AzguardError = translate(status, file_lock())

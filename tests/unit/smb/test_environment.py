@@ -26,14 +26,12 @@ def test_smb_does_not_tell_capitals_from_small_letters() -> None:
 
 @cases(
     ("outer", "inner"),
-    [
-        (file_lock(), file_lock(share=Share.READ)),
-        (file_lock(), FIRST),
-        (FIRST, file_lock()),
-        (FIRST, file_lock(byte_range=ByteRange(9, 1))),
-        (file_lock(is_shared=True), file_lock()),
-        (file_lock(), file_lock(is_shared=True)),
-    ],
+    (file_lock(), file_lock(share=Share.READ)),
+    (file_lock(), FIRST),
+    (FIRST, file_lock()),
+    (FIRST, file_lock(byte_range=ByteRange(9, 1))),
+    (file_lock(is_shared=True), file_lock()),
+    (file_lock(), file_lock(is_shared=True)),
 )
 def test_a_lock_that_would_wait_for_its_own_end_is_refused(outer: FileLock, inner: FileLock) -> None:
     with pytest.raises(UsageError):
@@ -57,6 +55,6 @@ def test_a_lock_whose_process_has_ended_is_lost() -> None:
         find_outer_lock(file_lock(), {"AZGUARD_FILE_LOCKS": json.dumps([{**told, "birth": "another"}])})
 
 
-@cases("text", ["", "x", "{}", "[1]", '[{"name": "x"}]', "3"])
+@cases("text", "", "x", "{}", "[1]", '[{"name": "x"}]', "3")
 def test_variables_that_cannot_be_read_tell_of_no_lock(text: str) -> None:
     assert find_outer_lock(file_lock(), {"AZGUARD_FILE_LOCKS": text}) is None

@@ -54,13 +54,13 @@ def test_an_answer_says_that_the_file_was_open_when_the_question_was_sent() -> N
     assert (heard.held, heard.lost) == ([100.0, 101.0], [])
 
 
-@cases("failure", [SmbSilent(), SmbRefused(NO_ROOM)])
+@cases("failure", SmbSilent(), SmbRefused(NO_ROOM))
 def test_a_question_that_fails_is_asked_again_and_loses_nothing(failure: Exception) -> None:
     heard, watcher = watch([failure, failure, None], 3)
     assert (heard.held, heard.lost, watcher.failure, len(heard.told)) == ([102.0], [], None, 2)
 
 
-@cases("end", [SmbCut("STATUS_FILE_CLOSED"), SmbRefused(CLOSED), SmbRefused(0xC0000001)])
+@cases("end", SmbCut("STATUS_FILE_CLOSED"), SmbRefused(CLOSED), SmbRefused(0xC0000001))
 def test_a_handle_that_is_gone_is_lost_once(end: Exception) -> None:
     heard, _ = watch([None, end], 5)
     assert (heard.held, len(heard.lost)) == ([100.0], 1)

@@ -63,7 +63,7 @@ def taken_or_refused(entity: dict[str, Any]) -> list[str]:
 
 @cases(
     ("value", "kind", "words"),
-    [
+
         (2**31, None, "n is beyond what Edm.Int32 takes"),
         (-(2**31) - 1, "Edm.Int32", "n is beyond what Edm.Int32 takes"),
         (str(2**63), "Edm.Int64", "n is beyond what Edm.Int64 takes"),
@@ -96,8 +96,8 @@ def taken_or_refused(entity: dict[str, Any]) -> list[str]:
         ([], None, "n: a property is a string, a number or a boolean, not a JSON array"),
         ({}, None, "n: a property is a string, a number or a boolean, not a JSON object"),
         ("x", "Edm.Time", "n: 'Edm.Time' is not a type of the Table service"),
-        ("x", ["Edm.Int64"], "n: ['Edm.Int64'] is not a type of the Table service"),
-    ],
+        ("x", ["Edm.Int64"], "n: ['Edm.Int64'] is not a type of the Table service")
+    ,
 )  # fmt: skip
 def test_a_value_without_its_type_is_refused_by_name(value: Any, kind: Any, words: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -108,13 +108,13 @@ def test_a_value_without_its_type_is_refused_by_name(value: Any, kind: Any, word
 
 @cases(
     ("value", "kind", "taken"),
-    [
+
         (5, "Edm.Double", 5.0), ("5", "Edm.Double", 5.0), ("-1.5e3", "Edm.Double", -1500.0), (7, "Edm.Int64", 7),
         ("0152", None, "0152"), ("0152", "Edm.Int32", 152), ("", None, ""), ("", "Edm.Binary", b""),
         ("2026-01-01T10:00Z", "Edm.DateTime", "2026-01-01T10:00:00Z"),
         ("2008-07-10T00:00:00", "Edm.DateTime", "2008-07-10T00:00:00Z"),
-        ("C9DA6455-213D-42C9-9A79-3E9149A57833", "Edm.Guid", "c9da6455-213d-42c9-9a79-3e9149a57833"),
-    ],
+        ("C9DA6455-213D-42C9-9A79-3E9149A57833", "Edm.Guid", "c9da6455-213d-42c9-9a79-3e9149a57833")
+    ,
 )  # fmt: skip
 def test_a_value_is_taken_as_its_type(value: Any, kind: str | None, taken: Any) -> None:
     (found,) = edm.iterate_properties({"n": value, "n@odata.type": kind})
@@ -158,17 +158,15 @@ def largest() -> dict[str, Any]:
 
 @cases(
     "properties",
-    [
-        {f"p{number}": "" for number in range(252)},
-        {"s": "x" * 32_768},
-        {"s": "😀" * 16_384},
-        {"b": _BYTES, "b@odata.type": "Edm.Binary"},
-        {"n" * 255: 1},
-        {"_x1": 1, "Ünï": 1, "名前": 1},
-        {"azguardlineage": "x"},
-        {"PartitionKey": "", "RowKey": "ü 'x' %2F \u00a0" + "k" * 1000},
-        largest(),
-    ],
+    {f"p{number}": "" for number in range(252)},
+    {"s": "x" * 32_768},
+    {"s": "😀" * 16_384},
+    {"b": _BYTES, "b@odata.type": "Edm.Binary"},
+    {"n" * 255: 1},
+    {"_x1": 1, "Ünï": 1, "名前": 1},
+    {"azguardlineage": "x"},
+    {"PartitionKey": "", "RowKey": "ü 'x' %2F \u00a0" + "k" * 1000},
+    largest(),
 )
 def test_an_entity_at_a_limit_is_let_through(properties: dict[str, Any]) -> None:
     edm.check_limits({**KEYS, **properties})
@@ -176,7 +174,7 @@ def test_an_entity_at_a_limit_is_let_through(properties: dict[str, Any]) -> None
 
 @cases(
     ("properties", "words"),
-    [
+
         ({f"p{number:03}": "" for number in range(253)},
          "p252 is one property too many: there are 253, and an entity has at most 252 besides its keys"),
         ({"s": "x" * 32_769}, "s has 65,538 bytes in UTF-16, and the service takes 65,536 (64 KiB)"),
@@ -198,8 +196,8 @@ def test_an_entity_at_a_limit_is_let_through(properties: dict[str, Any]) -> None
         ({"RowKey": "a/b"}, "the RowKey 'a/b' holds '/', which the service takes in no key"),
         ({"RowKey": "a\u0085"}, "the RowKey 'a\\x85' holds '\\x85', which the service takes in no key"),
         ({"PartitionKey": "k" * 1025},
-         "the PartitionKey has more than 1,024 characters, and the service takes no more"),
-    ],
+         "the PartitionKey has more than 1,024 characters, and the service takes no more")
+    ,
 )  # fmt: skip
 def test_an_entity_beyond_a_limit_is_refused_by_name(properties: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -225,7 +223,7 @@ def test_any_entity_can_be_typed(entity: dict[str, Any]) -> None:
 
 @cases(
     ("given", "entity"),
-    [
+
         (["Timestamp=x", "odata.etag=y"], {"Timestamp": "x", "odata.etag": "y"}),
         (["zip=0152"], {"zip": "0152"}),
         (["a=", "b=x=y", "c=true", "d=1.5"], {"a": "", "b": "x=y", "c": "true", "d": "1.5"}),
@@ -242,8 +240,8 @@ def test_any_entity_can_be_typed(entity: dict[str, Any]) -> None:
         (["n@odata.type=Edm.Int64", "n=5"], {"n": "5", "n@odata.type": "Edm.Int64"}),
         (["when:datetime=2026-01-01T00:00:00.1234567Z"],
          {"when": "2026-01-01T00:00:00.1234567Z", "when@odata.type": "Edm.DateTime"}),
-        ([], {}),
-    ],
+        ([], {})
+    ,
 )  # fmt: skip
 def test_a_property_is_read_as_its_type(given: list[str], entity: dict[str, Any]) -> None:
     assert json.dumps(edm.parse_entity(given)) == json.dumps(entity)
@@ -251,18 +249,16 @@ def test_a_property_is_read_as_its_type(given: list[str], entity: dict[str, Any]
 
 @cases(
     ("given", "words"),
-    [
-        (["n"], "'n' is not a property"),
-        (["=5"], "'=5' is not a property"),
-        (["n:int=5"], "n: 'int' is not a type"),
-        (["n:int32=5.0"], "n: '5.0' is not an Edm.Int32"),
-        (["ok:boolean=yes"], "ok: 'yes' is not an Edm.Boolean"),
-        (["n=5", "n=6"], "n is given twice"),
-        (["n:int32=5", "n@odata.type=Edm.Int64"], "n is given twice"),
-        (["n@odata.type=Edm.Int64", "n@odata.type=Edm.Int64", "n=1"], "n is given twice"),
-        (["n@odata.type=Edm.Int64"], "n@odata.type is the type of a property that is not there"),
-        (["n=5", "n@odata.type=Edm.Int"], "n: 'Edm.Int' is not a type of the Table service"),
-    ],
+    (["n"], "'n' is not a property"),
+    (["=5"], "'=5' is not a property"),
+    (["n:int=5"], "n: 'int' is not a type"),
+    (["n:int32=5.0"], "n: '5.0' is not an Edm.Int32"),
+    (["ok:boolean=yes"], "ok: 'yes' is not an Edm.Boolean"),
+    (["n=5", "n=6"], "n is given twice"),
+    (["n:int32=5", "n@odata.type=Edm.Int64"], "n is given twice"),
+    (["n@odata.type=Edm.Int64", "n@odata.type=Edm.Int64", "n=1"], "n is given twice"),
+    (["n@odata.type=Edm.Int64"], "n@odata.type is the type of a property that is not there"),
+    (["n=5", "n@odata.type=Edm.Int"], "n: 'Edm.Int' is not a type of the Table service"),
 )
 def test_what_is_no_property_is_refused_by_name(given: list[str], words: str) -> None:
     with pytest.raises(UsageError) as refused:

@@ -18,7 +18,7 @@ _SUFFIXES = {kind: suffix for suffix, kind in edm.SUFFIXES.items()}
 
 @cases(
     ("text", "parameters", "sent"),
-    [
+
         ("PartitionKey eq @p and n gt @n", ["p=eu", "n:int64=5"], "PartitionKey eq 'eu' and n gt 5L"),
         ("(a eq @x)or(b eq @x)", ["x:int32=-5"], "(a eq -5)or(b eq -5)"),
         ("a eq @name", ["name=O'Brien' or '1' eq '1"], "a eq 'O''Brien'' or ''1'' eq ''1'"),
@@ -36,8 +36,8 @@ _SUFFIXES = {kind: suffix for suffix, kind in edm.SUFFIXES.items()}
         ("g eq @g", ["g:guid=C9DA6455-213D-42C9-9A79-3E9149A57833"], "g eq guid'c9da6455-213d-42c9-9a79-3e9149a57833'"),
         ("b eq @b", ["b:binary=AAEC/w=="], "b eq X'000102ff'"),
         ("t ge datetime'2026-01-01T00:00:00Z'", [], "t ge datetime'2026-01-01T00:00:00Z'"),
-        (None, [], None),
-    ],
+        (None, [], None)
+    ,
 )  # fmt: skip
 def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: list[str], sent: str | None) -> None:
     assert entities.bind_parameters(text, parameters) == sent
@@ -45,24 +45,22 @@ def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: l
 
 @cases(
     ("text", "parameters", "words"),
-    [
-        ("a eq @p", [], "--filter has @p, which has no value"),
-        ("a eq 1", ["p=1"], "--param p is not in the filter"),
-        (None, ["p=1"], "--param p is not in the filter"),
-        ("a eq '@p'", ["p=1"], "--param p is not in the filter"),
-        ("a eq @p", ["p=1", "p=2"], "--param p is given twice"),
-        ("a eq @p", ["p-q=1"], "--param: 'p-q' is not a name"),
-        ("a eq @p", ["p"], "'p' is not a property"),
-        ("a eq @p", ["p:int64=x"], "p: 'x' is not an Edm.Int64"),
-        ("a eq @p", ["p:double=NaN"], "p: NaN cannot be compared with in a filter"),
-        ("a eq x@p", ["p=1"], "--filter: the @ at position 7 does not begin a parameter that stands alone"),
-        ("a eq @p.x", ["p=1"], "--filter: the @ at position 6 does not begin a parameter that stands alone"),
-        ("a eq '@p'@p", ["p=1"], "--filter: the @ at position 10 does not begin a parameter that stands alone"),
-        ("a eq @p'x'", ["p=1"], "--filter: the @ at position 6 does not begin a parameter that stands alone"),
-        ("a eq @ p", ["p=1"], "--filter: the @ at position 6 does not begin a parameter that stands alone"),
-        ("a eq 'x", [], "a literal in --filter does not end"),
-        ("a eq 'it's @p'", ["p=1"], "a literal in --filter does not end"),
-    ],
+    ("a eq @p", [], "--filter has @p, which has no value"),
+    ("a eq 1", ["p=1"], "--param p is not in the filter"),
+    (None, ["p=1"], "--param p is not in the filter"),
+    ("a eq '@p'", ["p=1"], "--param p is not in the filter"),
+    ("a eq @p", ["p=1", "p=2"], "--param p is given twice"),
+    ("a eq @p", ["p-q=1"], "--param: 'p-q' is not a name"),
+    ("a eq @p", ["p"], "'p' is not a property"),
+    ("a eq @p", ["p:int64=x"], "p: 'x' is not an Edm.Int64"),
+    ("a eq @p", ["p:double=NaN"], "p: NaN cannot be compared with in a filter"),
+    ("a eq x@p", ["p=1"], "--filter: the @ at position 7 does not begin a parameter that stands alone"),
+    ("a eq @p.x", ["p=1"], "--filter: the @ at position 6 does not begin a parameter that stands alone"),
+    ("a eq '@p'@p", ["p=1"], "--filter: the @ at position 10 does not begin a parameter that stands alone"),
+    ("a eq @p'x'", ["p=1"], "--filter: the @ at position 6 does not begin a parameter that stands alone"),
+    ("a eq @ p", ["p=1"], "--filter: the @ at position 6 does not begin a parameter that stands alone"),
+    ("a eq 'x", [], "a literal in --filter does not end"),
+    ("a eq 'it's @p'", ["p=1"], "a literal in --filter does not end"),
 )
 def test_a_filter_that_would_mean_something_else_is_refused(text: str, parameters: list[str], words: str) -> None:
     with pytest.raises(UsageError) as refused:

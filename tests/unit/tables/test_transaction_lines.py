@@ -47,7 +47,7 @@ def test_the_etag_in_an_entity_guards_its_line() -> None:
     )
 
 
-@cases("stamps", [True, False])
+@cases("stamps", True, False)
 def test_each_write_carries_the_op_of_the_transaction_unless_lineage_is_off(stamps: bool) -> None:
     [item] = read({"op": "insert", "address": "Orders/eu/1", "entity": {}}, stamps=stamps)
     assert (item.write.op, item.write.stamp is not None) == (OP, stamps)
@@ -55,11 +55,9 @@ def test_each_write_carries_the_op_of_the_transaction_unless_lineage_is_off(stam
 
 @cases(
     ("line", "reason", "message"),
-    [
-        ({"op": "burn"}, "line_word", 'line 2: "op" is "burn"'),
-        ({"op": "delete"}, "line_incomplete", 'line 2: there is no "address"'),
-        ({"op": "delete", "if": "x"}, "line_unknown_key", "line 2: 'if' is not known"),
-    ],
+    ({"op": "burn"}, "line_word", 'line 2: "op" is "burn"'),
+    ({"op": "delete"}, "line_incomplete", 'line 2: there is no "address"'),
+    ({"op": "delete", "if": "x"}, "line_unknown_key", "line 2: 'if' is not known"),
 )
 def test_an_error_names_its_line_and_its_reason(line: dict[str, Any], reason: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -69,11 +67,11 @@ def test_an_error_names_its_line_and_its_reason(line: dict[str, Any], reason: st
 
 @cases(
     ("op", "hint"),
-    [
+
         ("replace", 'read it first: azguard entity get Orders/eu/2; or name the version you mean: "etag": "ETAG"; '
          'or say "last_writer_wins": true'),
-        ("upsert", 'to do it without a guard: "last_writer_wins": true'),
-    ],
+        ("upsert", 'to do it without a guard: "last_writer_wins": true')
+    ,
 )  # fmt: skip
 def test_a_hint_for_a_line_names_its_keys(op: str, hint: str) -> None:
     with pytest.raises(AzguardError) as refused:

@@ -42,20 +42,20 @@ def transactions(classes: tuple[str, ...]) -> Iterator[tuple[ItemVerdict, ...]]:
     yield from permutations([item for name in classes for item in CLASSES[name]])
 
 
-@cases("classes", UNCERTAIN, ids="+".join)
+@cases("classes", *UNCERTAIN, ids="+".join)
 def test_uncertain_items_decide_by_their_evidence(classes: tuple[str, ...]) -> None:
     assert {verdict_from_items(items) for items in transactions(classes)} == {UNCERTAIN[classes]}
 
 
-@cases(("name", "verdict"), [("committed", COMMITTED), ("never", NEVER)])
-@cases("classes", UNCERTAIN, ids="+".join)
+@cases(("name", "verdict"), ("committed", COMMITTED), ("never", NEVER))
+@cases("classes", *UNCERTAIN, ids="+".join)
 def test_what_is_certain_of_one_item_is_certain_of_all(classes: tuple[str, ...], name: str, verdict: Verdict) -> None:
     for certain in CLASSES[name]:
         items = [certain, *(item for each in classes for item in CLASSES[each][:1])]
         assert {verdict_from_items(order) for order in permutations(items)} == {verdict}
 
 
-@cases("name", ["committed", "never"])
+@cases("name", "committed", "never")
 def test_no_item_after_a_certain_one_is_asked_for(name: str) -> None:
     items = iter([*CLASSES[name][:1], *CLASSES["replaced"]])
     verdict_from_items(items)

@@ -122,10 +122,10 @@ def test_a_file_is_not_tried_after_the_service_has_gone_and_is_named_all_the_sam
     )  # fmt: skip
 
 
-@cases(("error", "words"), [
+@cases(("error", "words"),
     (Unavailable("it does not answer"), "could not be listed any more"),
-    (Forbidden("it has ended"), "some files of blob:site/ are done, and the rest is not: it has ended"),
-])  # fmt: skip
+    (Forbidden("it has ended"), "some files of blob:site/ are done, and the rest is not: it has ended")
+)  # fmt: skip
 def test_a_listing_that_fails_after_some_files_does_not_say_that_nothing_was_applied(
     error: AzguardError, words: str
 ) -> None:
@@ -202,16 +202,14 @@ def unknown(cause: AzguardError) -> Done:
 
 @cases(
     ("ends", "is_certain"),
-    [
-        ([LOST, LOST], False),
-        ([LOST, LOST, LOST], True),
-        ([LOST, unknown(Unavailable("no answer")), LOST], True),
-        ([LOST, LOST, unknown(Changed("another version")), LOST], True),
-        ([LOST, LOST, Done("a", CREATED), LOST, LOST], False),
-        ([LOST, LOST, ANSWERED, LOST], False),
-        ([LOST, LOST, Done("a", UNCHANGED), Done("a", FAILED, UsageError("cannot be read")), LOST], True),
-        ([LOST, LOST, LOST, Done("a", CREATED)], True),
-    ],
+    ([LOST, LOST], False),
+    ([LOST, LOST, LOST], True),
+    ([LOST, unknown(Unavailable("no answer")), LOST], True),
+    ([LOST, LOST, unknown(Changed("another version")), LOST], True),
+    ([LOST, LOST, Done("a", CREATED), LOST, LOST], False),
+    ([LOST, LOST, ANSWERED, LOST], False),
+    ([LOST, LOST, Done("a", UNCHANGED), Done("a", FAILED, UsageError("cannot be read")), LOST], True),
+    ([LOST, LOST, LOST, Done("a", CREATED)], True),
 )
 def test_only_files_that_the_service_did_not_answer_in_a_row_prove_that_it_is_gone(
     ends: list[Done], is_certain: bool

@@ -30,9 +30,9 @@ def choose(
     return writing.choose_op(TARGET, conditions, source, settings)
 
 
-@cases(("conditions", "skips", "is_same"), [
-    (CREATE, False, True), (OVER, False, True), (ANYHOW, False, False), (CREATE, True, False),
-])  # fmt: skip
+@cases(("conditions", "skips", "is_same"),
+    (CREATE, False, True), (OVER, False, True), (ANYHOW, False, False), (CREATE, True, False)
+)  # fmt: skip
 def test_only_a_write_that_depends_on_a_version_is_known_again(
     conditions: Conditions, skips: bool, is_same: bool
 ) -> None:

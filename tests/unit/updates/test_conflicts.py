@@ -53,7 +53,7 @@ def test_a_slow_transform_takes_a_lease_sooner() -> None:
     assert (case.end(slow).guard, case.resource.requests[-4:]) == ("lease", ["read", "acquire", "put", "release"])
 
 
-@cases(("seconds", "guard"), [(1.0, "if-match"), (2.0, "if-match"), (2.5, "lease")])
+@cases(("seconds", "guard"), (1.0, "if-match"), (2.0, "if-match"), (2.5, "lease"))
 def test_work_is_slow_if_it_takes_more_than_two_round_trips(seconds: float, guard: str) -> None:
     store = stored()
     before = {number: others_update(store) for number in range(2, 12, 2)}
@@ -81,7 +81,12 @@ def test_work_that_becomes_slow_takes_a_lease_after_the_fourth_conflict_too() ->
 
 @cases(
     ("work", "size", "seconds"),
-    [(1.0, 0, 15), (10.0, 0, 20), (40.0, 0, 60), (1.0, 10, 25), (10.0, 10, 30), (1.0, 100, 60)],
+    (1.0, 0, 15),
+    (10.0, 0, 20),
+    (40.0, 0, 60),
+    (1.0, 10, 25),
+    (10.0, 10, 30),
+    (1.0, 100, 60),
 )
 def test_a_lease_lasts_twice_the_work_and_as_long_as_sending_takes_up_to_a_minute(
     work: float, size: int, seconds: int
@@ -228,7 +233,7 @@ def test_without_a_lineage_what_equals_ours_is_not_written_again() -> None:
     assert case.resource.requests == ["read", "put", "read"]
 
 
-@cases("theirs", [b"7", b"0"])
+@cases("theirs", b"7", b"0")
 def test_without_a_lineage_what_is_not_ours_is_a_conflict(theirs: bytes) -> None:
     store = stored()
     case = Case(store, others={2: lambda: store.foreign_write(theirs)})
@@ -261,7 +266,7 @@ def test_without_a_lineage_what_a_lease_did_not_prove_in_time_is_not_written_aga
     assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()[0]) == ("unknown", b"7")
 
 
-@cases("failure", [TransformFailed("no"), KeyboardInterrupt()])
+@cases("failure", TransformFailed("no"), KeyboardInterrupt())
 def test_a_lease_on_a_later_version_proves_nothing_of_the_write_that_was_refused(failure: BaseException) -> None:
     store = stored()
 

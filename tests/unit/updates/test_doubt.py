@@ -12,7 +12,7 @@ from tests.support.fake_resource import FakeResource, Fault, Store, forever, sho
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
 
-@cases("fault", [Fault.LOST, Fault.RESET, Fault.BUSY, Fault.LATE])
+@cases("fault", Fault.LOST, Fault.RESET, Fault.BUSY, Fault.LATE)
 def test_a_lost_answer_is_settled_by_the_lineage(fault: Fault) -> None:
     case = Case(stored(), (fault,))
     ended = case.end()
@@ -25,7 +25,7 @@ def test_a_lost_answer_hidden_by_another_update_is_committed_without_an_etag() -
     assert (case.outcome(), case.truth()) == (("committed", None), (b"3", 1))
 
 
-@cases(("content", "rest"), [(b"3", "headers"), (b"1", "headers"), (b"2", "other headers"), (b"2", "few headers")])
+@cases(("content", "rest"), (b"3", "headers"), (b"1", "headers"), (b"2", "other headers"), (b"2", "few headers"))
 def test_an_etag_is_only_told_if_nothing_tells_that_it_is_not_ours(content: bytes, rest: str) -> None:
     store = stored()
     case = Case(store, (Fault.LOST,), {3: lambda: store.foreign_write(content, keeps_metadata=True, rest=rest)})
@@ -119,7 +119,7 @@ def test_a_blob_deleted_over_a_write_in_doubt_is_unknown() -> None:
     assert Case(store, (Fault.LOST,), {3: store.delete}).outcome() == "unknown"
 
 
-@cases(("fault", "answer"), [(Fault.LOST, ("committed", None)), (Fault.RESET, ("committed", '"E3"'))])
+@cases(("fault", "answer"), (Fault.LOST, ("committed", None)), (Fault.RESET, ("committed", '"E3"')))
 def test_kept_versions_settle_what_a_foreign_writer_hides(fault: Fault, answer: object) -> None:
     store = stored(keeps_versions=True)
     case = Case(store, (fault,), {3: store.foreign_write})
@@ -133,13 +133,13 @@ def test_kept_versions_tell_of_a_first_copy_that_a_foreign_writer_hides() -> Non
     assert case.resource.requests == ["read", "put", "read", "versions"]
 
 
-@cases("fault", [Fault.LOST, Fault.REPLAYED])
+@cases("fault", Fault.LOST, Fault.REPLAYED)
 def test_kept_versions_without_a_lineage_tell_nothing_of_our_own_write(fault: Fault) -> None:
     case = Case(stored(keeps_versions=True), (fault,))
     assert (case.outcome(stamps=False), case.truth()[0]) == ("unknown", b"2")
 
 
-@cases(("fault", "rest"), [(Fault.LOST, []), (Fault.RESET, ["put"])])
+@cases(("fault", "rest"), (Fault.LOST, []), (Fault.RESET, ["put"]))
 def test_kept_versions_are_not_asked_where_the_lineage_tells(fault: Fault, rest: list[str]) -> None:
     case = Case(stored(keeps_versions=True), (fault,))
     assert (case.outcome(), case.resource.requests) == (("committed", '"E2"'), ["read", "put", "read", *rest])

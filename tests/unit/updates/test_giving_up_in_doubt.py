@@ -10,7 +10,7 @@ from tests.support.fake_resource import Fault, Store
 from tests.support.update_case import OTHER, Case, stored
 
 
-@cases("stamps", [True, False])
+@cases("stamps", True, False)
 def test_giving_up_in_doubt_is_said_only_after_a_fence(stamps: bool) -> None:
     store = stored()
     case = Case(store, (Fault.LATE,))

@@ -51,7 +51,7 @@ def crowd(store: Store, writes: int) -> None:
         others_update(store, new_op(bytes([number % 200 + 1]) * 12))()
 
 
-@cases("faults", [(), (Fault.LOST,), (Fault.RESET,), (Fault.LATE,), (Fault.BUSY,), (Fault.REPLAYED,)])
+@cases("faults", (), (Fault.LOST,), (Fault.RESET,), (Fault.LATE,), (Fault.BUSY,), (Fault.REPLAYED,))
 def test_a_change_that_was_there_already_is_recorded_once_so_that_a_second_run_turns_nothing_back(
     faults: tuple[Fault, ...],
 ) -> None:
@@ -68,7 +68,7 @@ def test_the_version_of_a_recorded_op_has_the_same_content_and_is_reported() -> 
     assert (ended.committed.etag, ended.base, ended.attempts, case.truth()) == ('"E2"', '"E1"', 1, (b"1", 1))
 
 
-@cases("plan", [{}, {"is_keyed": True, "stamps": False}])
+@cases("plan", {}, {"is_keyed": True, "stamps": False})
 def test_without_a_key_or_a_place_for_it_an_unchanged_update_writes_nothing(plan: dict[str, Any]) -> None:
     case = Case(stored(b"1"))
     assert (case.outcome(same, **plan), case.truth()) == (("unchanged", '"E1"'), (b"1", 0))
@@ -117,7 +117,7 @@ def test_a_run_that_is_killed_as_it_releases_its_lease_leaves_its_write_for_the_
     assert len(store.commits_of(OP)) == 1
 
 
-@cases("in_ledger", [False, True])
+@cases("in_ledger", False, True)
 def test_the_key_of_another_change_is_refused_and_told_with_both(in_ledger: bool) -> None:
     store = stored()
     Case(store).end(**keyed())
@@ -247,7 +247,7 @@ def test_where_an_own_write_may_still_come_the_key_of_another_change_is_unknown(
         update(resource, UpdatePlan(plus_one, OP, **keyed()), store.clock.deadline())
 
 
-@cases(("others", "since"), [(0, False), (1, True), (3 * DEPTH, True)])
+@cases(("others", "since"), (0, False), (1, True), (3 * DEPTH, True))
 def test_it_is_told_when_a_key_was_applied_and_whether_another_wrote_since(others: int, since: bool) -> None:
     store = stored()
     update(
@@ -261,7 +261,7 @@ def test_it_is_told_when_a_key_was_applied_and_whether_another_wrote_since(other
     assert (ended.outcome, ended.applied) == ("applied_before", Applied(NOON, ONE.digest, since))
 
 
-@cases(("later", "since"), [(timedelta(minutes=14), False), (timedelta(minutes=16), True)])
+@cases(("later", "since"), (timedelta(minutes=14), False), (timedelta(minutes=16), True))
 def test_a_version_much_later_than_the_key_is_anothers_though_the_lineage_does_not_tell(
     later: timedelta, since: bool
 ) -> None:

@@ -35,7 +35,7 @@ def test_a_lease_that_is_to_prove_outlives_three_late_answers() -> None:
     assert Deadline(60).limit_answers(GUARD_ANSWER_SECONDS).answer_seconds * 3 <= GUARD_SECONDS
 
 
-@cases(("by_lease", "seconds"), [(True, 10.0), (False, 20.0)])
+@cases(("by_lease", "seconds"), (True, 10.0), (False, 20.0))
 def test_only_under_a_guard_lease_are_answers_waited_for_ten_seconds_at_most(by_lease: bool, seconds: float) -> None:
     case, patience = Case(stored()), []
     plain = case.resource.read
@@ -64,7 +64,7 @@ def test_a_write_in_doubt_under_our_lease_is_ours_beside_any_writer() -> None:
     assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
 
 
-@cases("writes", [1, 9])
+@cases("writes", 1, 9)
 def test_our_lease_proves_a_write_whether_its_etag_sorts_before_or_behind_the_one_it_replaced(writes: int) -> None:
     store = stored()
     for _ in range(writes - 1):
@@ -87,7 +87,7 @@ def test_a_write_in_doubt_under_our_lease_that_did_not_land_is_sent_again() -> N
     assert case.resource.requests == ["read", "acquire", "put", "head", "read", "put", "release"]
 
 
-@cases("fault", [Fault.LOST, Fault.RESET, Fault.LATE, Fault.BUSY, Fault.REFUSED])
+@cases("fault", Fault.LOST, Fault.RESET, Fault.LATE, Fault.BUSY, Fault.REFUSED)
 def test_an_acquire_in_doubt_is_sent_again_with_the_same_id(fault: Fault) -> None:
     case = Case(stored(), (fault,))
     assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == (("committed", '"E2"'), None)
@@ -137,7 +137,7 @@ def test_a_lease_that_expired_in_our_hands_is_acquired_again() -> None:
     assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
 
 
-@cases("error", [Locked("lost"), NotFound("gone"), Unavailable("silence")], ids=lambda error: error.kind)
+@cases("error", Locked("lost"), NotFound("gone"), Unavailable("silence"), ids=lambda error: error.kind)
 def test_a_lease_that_cannot_be_asked_after_proves_nothing_and_the_update_goes_on(error: AzguardError) -> None:
     case = Case(stored(), (Fault.NONE, Fault.RESET))
 
@@ -161,7 +161,7 @@ def test_ctrl_c_during_the_acquire_releases_what_may_have_been_acquired() -> Non
     assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == ("interrupted", None)
 
 
-@cases("fault", [Fault.LOST, Fault.RESET, Fault.BUSY])
+@cases("fault", Fault.LOST, Fault.RESET, Fault.BUSY)
 def test_a_release_in_doubt_is_sent_once_more(fault: Fault) -> None:
     case = Case(stored(), (Fault.NONE, Fault.NONE, fault))
     assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == (("committed", '"E2"'), None)
@@ -254,10 +254,7 @@ def test_waiting_ends_before_the_deadline() -> None:
 
 @pytest.mark.parametrize(
     ("silence", "error"),
-    [
-        pytest.param(0.5, GaveUp, id="cut-off-by-the-deadline"),
-        pytest.param(30.0, Unavailable, id="for-longer"),
-    ],
+    [pytest.param(0.5, GaveUp, id="cut-off-by-the-deadline"), pytest.param(30.0, Unavailable, id="for-longer")],
 )
 def test_at_the_deadline_a_lease_tells_more_than_a_short_silence(silence: float, error: type[Exception]) -> None:
     store = stored()
@@ -313,13 +310,11 @@ def test_the_users_own_lease_that_is_lost_is_said() -> None:
 
 @cases(
     ("faults", "ends_before", "outcome", "truth"),
-    [
-        ((), 2, "locked", (b"1", 0)),
-        ((Fault.REFUSED,), 2, "locked", (b"1", 0)),
-        ((Fault.LOST,), 3, ("committed", '"E2"'), (b"2", 1)),
-        ((Fault.REPLAYED,), 3, ("committed", '"E2"'), (b"2", 1)),
-        ((Fault.RESET,), 3, "locked", (b"1", 0)),
-    ],
+    ((), 2, "locked", (b"1", 0)),
+    ((Fault.REFUSED,), 2, "locked", (b"1", 0)),
+    ((Fault.LOST,), 3, ("committed", '"E2"'), (b"2", 1)),
+    ((Fault.REPLAYED,), 3, ("committed", '"E2"'), (b"2", 1)),
+    ((Fault.RESET,), 3, "locked", (b"1", 0)),
 )
 def test_the_users_own_lease_that_ends_meanwhile_hides_no_outcome(
     faults: tuple[Fault, ...], ends_before: int, outcome: object, truth: object

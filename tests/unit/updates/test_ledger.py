@@ -171,15 +171,13 @@ def test_of_an_op_the_ledger_tells_committed_or_not_committed_and_never_unknown(
 
 @cases(
     ("parent", "current", "verdict"),
-    [
-        ('"1"', '"1"', Verdict.NOT_YET),
-        ('"1"', '"2"', Verdict.NEVER),
-        ('"2"', '"1"', Verdict.NEVER),
-        ('"1"', None, Verdict.NEVER),
-        # What is not there can come and go: a create may land each time that nothing is there.
-        (None, '"1"', Verdict.NOT_YET),
-        (None, None, Verdict.NOT_YET),
-    ],
+    ('"1"', '"1"', Verdict.NOT_YET),
+    ('"1"', '"2"', Verdict.NEVER),
+    ('"2"', '"1"', Verdict.NEVER),
+    ('"1"', None, Verdict.NEVER),
+    # What is not there can come and go: a create may land each time that nothing is there.
+    (None, '"1"', Verdict.NOT_YET),
+    (None, None, Verdict.NOT_YET),
 )
 def test_what_the_ledger_does_not_have_can_land_only_while_its_version_is_there(
     parent: str | None, current: str | None, verdict: Verdict

@@ -205,7 +205,7 @@ def test_an_op_of_our_own_making_can_be_read_in_a_lineage_and_is_never_the_same(
     assert (len(ops), all(is_op(op) for op in ops)) == (100, True)
 
 
-@cases(("has_length", "length"), [(True, 4), (False, None)])
+@cases(("has_length", "length"), (True, 4), (False, None))
 def test_a_length_is_told_only_of_content_that_has_one(*, has_length: bool, length: int | None) -> None:
     store = Store.holding(b"old")
     plan = UpdatePlan(lambda content: content + b"x", OURS)

@@ -180,7 +180,9 @@ def counted(case: Case, *refusals: Refusal) -> list[CurrentVersion]:
 
 @cases(
     "refusal",
-    [Refusal(400, "InvalidBlockList"), Refusal(412, "ConditionNotMet"), Refusal(412, "LeaseIdMissing")],
+    Refusal(400, "InvalidBlockList"),
+    Refusal(412, "ConditionNotMet"),
+    Refusal(412, "LeaseIdMissing"),
     ids=lambda refusal: refusal.error_code,
 )
 def test_after_a_refusal_all_is_prepared_again_though_the_version_is_the_same(refusal: Refusal) -> None:
@@ -189,7 +191,7 @@ def test_after_a_refusal_all_is_prepared_again_though_the_version_is_the_same(re
     assert (case.outcome(), [state.etag for state in prepared]) == (("committed", '"E2"'), ['"E1"', '"E1"'])
 
 
-@cases("fault", [Fault.RESET, Fault.BUSY, Fault.REFUSED])
+@cases("fault", Fault.RESET, Fault.BUSY, Fault.REFUSED)
 def test_after_no_answer_what_was_prepared_is_sent_again(fault: Fault) -> None:
     case = Case(stored(), (fault,))
     prepared = counted(case)
@@ -227,18 +229,16 @@ def _press() -> None:
 
 @cases(
     ("faults", "pressed_at", "plan", "outcome", "truth"),
-    [
-        # Before the write: nothing is applied.
-        ((), 1, {}, "interrupted", (b"1", 0)),
-        # With a write in doubt: only after a fence.
-        ((Fault.LATE,), 3, {}, "interrupted", (b"1", 0)),
-        # Under our own lease: a first copy is not hidden.
-        ((Fault.NONE, Fault.REPLAYED), 4, {"guard_by_lease": True, "stamps": False}, ("committed", '"E2"'), (b"2", 0)),
-        # While giving up: settled all the same.
-        ((Fault.LATE,), 4, {"max_attempts": 1}, "interrupted", (b"1", 0)),
-        # A second time: at once, and unknown.
-        ((Fault.CTRL_C,), 3, {}, "unknown", (b"2", 1)),
-    ],
+    # Before the write: nothing is applied.
+    ((), 1, {}, "interrupted", (b"1", 0)),
+    # With a write in doubt: only after a fence.
+    ((Fault.LATE,), 3, {}, "interrupted", (b"1", 0)),
+    # Under our own lease: a first copy is not hidden.
+    ((Fault.NONE, Fault.REPLAYED), 4, {"guard_by_lease": True, "stamps": False}, ("committed", '"E2"'), (b"2", 0)),
+    # While giving up: settled all the same.
+    ((Fault.LATE,), 4, {"max_attempts": 1}, "interrupted", (b"1", 0)),
+    # A second time: at once, and unknown.
+    ((Fault.CTRL_C,), 3, {}, "unknown", (b"2", 1)),
 )
 def test_ctrl_c_at_a_request_says_what_was_applied(
     faults: tuple[Fault, ...], pressed_at: int, plan: dict[str, Any], outcome: object, truth: tuple[bytes, int]
@@ -275,7 +275,7 @@ def under(case: Case, fence: int | None) -> Case:
     return case
 
 
-@cases("found", [None, 5, 7])
+@cases("found", None, 5, 7)
 def test_a_holder_writes_over_what_no_later_holder_wrote(found: int | None) -> None:
     case = under(Case(stored()), found)
     ended = case.end(fence=7)

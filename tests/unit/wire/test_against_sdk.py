@@ -796,7 +796,7 @@ def describe(asked: Asked, *, own_body: bool) -> dict[str, object]:
 _TRIED = thorough.choose_rows(CASES)
 
 
-@cases("case", _TRIED, ids=lambda case: case[0].name)
+@cases("case", *_TRIED, ids=lambda case: case[0].name)
 def test_an_operation_is_sent_as_the_sdk_sends_it(case: Case) -> None:
     operation, target, given, by_sdk = case
     own_body = operation in _OWN_BODY
@@ -805,7 +805,7 @@ def test_an_operation_is_sent_as_the_sdk_sends_it(case: Case) -> None:
     assert ours == theirs
 
 
-@cases("case", _TRIED, ids=lambda case: case[0].name)
+@cases("case", *_TRIED, ids=lambda case: case[0].name)
 def test_a_request_of_the_sdk_is_signed_as_the_sdk_signs_it(case: Case) -> None:
     _, target, _, by_sdk = case
     asked = record(by_sdk)

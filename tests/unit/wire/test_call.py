@@ -130,7 +130,7 @@ def test_a_login_sends_its_token_and_another_one_where_the_service_names_its_ten
     )
 
 
-@cases("challenge", [{}, {"WWW-Authenticate": "Basic"}, {"WWW-Authenticate": "Bearer error=x"}])
+@cases("challenge", {}, {"WWW-Authenticate": "Basic"}, {"WWW-Authenticate": "Bearer error=x"})
 def test_a_login_whose_token_is_refused_without_a_tenant_is_refused(challenge: dict[str, str]) -> None:
     answering = Answering(reply(401, challenge))
     with pytest.raises(ServiceRefusal):
@@ -140,13 +140,11 @@ def test_a_login_whose_token_is_refused_without_a_tenant_is_refused(challenge: d
 
 @cases(
     ("body", "words"),
-    [
-        (REFUSAL, "The condition is not met.\nErrorCode:ConditionNotMet\nDetail:more"),
-        (b"", "the service answered 412 Because\nErrorCode:ConditionNotMet"),
-        (b"<html>", "the service answered 412 Because\nErrorCode:ConditionNotMet"),
-        (b'{"odata.error": {"code": "A", "message": {"value": "No."}}}', "No.\nErrorCode:A"),
-        (b'{"odata.error": 1}', "the service answered 412 Because\nErrorCode:ConditionNotMet"),
-    ],
+    (REFUSAL, "The condition is not met.\nErrorCode:ConditionNotMet\nDetail:more"),
+    (b"", "the service answered 412 Because\nErrorCode:ConditionNotMet"),
+    (b"<html>", "the service answered 412 Because\nErrorCode:ConditionNotMet"),
+    (b'{"odata.error": {"code": "A", "message": {"value": "No."}}}', "No.\nErrorCode:A"),
+    (b'{"odata.error": 1}', "the service answered 412 Because\nErrorCode:ConditionNotMet"),
 )
 def test_a_refusal_says_what_its_body_says(body: bytes, words: str) -> None:
     answering = Answering(reply(412, {"x-ms-error-code": "ConditionNotMet"}, body, "Because"))
@@ -174,13 +172,11 @@ def send_in(version: str | None, operation: Operation, kind: Kind = Kind.BLOB, *
 
 @cases(
     ("version", "operation", "kind", "spoken"),
-    [
-        (None, blobs.BLOB_GET, Kind.BLOB, "2026-10-06"),
-        ("2019-07-07", blobs.BLOB_GET, Kind.BLOB, "2019-07-07"),
-        ("2019-07-07", tables.TABLE_GET_ACL, Kind.TABLE, "2019-02-02"),
-        ("2018-11-09", tables.TABLE_GET_ACL, Kind.TABLE, "2018-11-09"),
-        ("2022-11-02", shares.FILE_GET_PROPERTIES, Kind.FILE, "2022-11-02"),
-    ],
+    (None, blobs.BLOB_GET, Kind.BLOB, "2026-10-06"),
+    ("2019-07-07", blobs.BLOB_GET, Kind.BLOB, "2019-07-07"),
+    ("2019-07-07", tables.TABLE_GET_ACL, Kind.TABLE, "2019-02-02"),
+    ("2018-11-09", tables.TABLE_GET_ACL, Kind.TABLE, "2018-11-09"),
+    ("2022-11-02", shares.FILE_GET_PROPERTIES, Kind.FILE, "2022-11-02"),
 )
 def test_a_service_is_asked_in_the_version_that_was_chosen(
     version: str | None, operation: Operation, kind: Kind, spoken: str
@@ -190,25 +186,17 @@ def test_a_service_is_asked_in_the_version_that_was_chosen(
 
 @cases(
     ("operation", "kind", "given", "what", "since"),
-    [
-        (blobs.BLOB_GET_TAGS, Kind.BLOB, {}, "Get Blob Tags", "2019-12-12"),
-        (blobs.BLOB_SEAL_APPEND_BLOB, Kind.BLOB, {}, "Append Blob Seal", "2019-12-12"),
-        (blobs.BLOB_PUT_BLOCK_BLOB, Kind.BLOB, {"tags": "a=1"}, "x-ms-tags", "2019-12-12"),
-        (blobs.BLOB_PUT_BLOCK_BLOB, Kind.BLOB, {"access_tier": "Cold"}, "x-ms-access-tier: Cold", "2021-12-02"),
-        (blobs.BLOB_GET, Kind.BLOB, {"headers": {"x-ms-if-tags": "a = 1"}}, "x-ms-if-tags", "2019-12-12"),
-        (blobs.BLOB_GET, Kind.BLOB, {"of": "2026-01-01T00:00:00Z"}, "versionid", "2019-12-12"),
-        (blobs.BLOB_GET_PAGE_RANGES, Kind.BLOB, {"marker": "x"}, "marker of Get Page Ranges", "2020-10-02"),
-        (containers.CONTAINER_LIST_BLOBS, Kind.BLOB, {"include": "metadata,tags"}, "include=tags", "2019-12-12"),
-        (
-            containers.CONTAINER_LIST,
-            Kind.BLOB,
-            {"include": "deleted"},
-            "include=deleted of List Containers",
-            "2019-12-12",
-        ),
-        (blobs.BLOB_SET_LEGAL_HOLD, Kind.BLOB, {}, "Set Blob Legal Hold", "2020-06-12"),
-        (shares.FILE_GET_PROPERTIES, Kind.FILE, {}, "x-ms-allow-trailing-dot", "2022-11-02"),
-    ],
+    (blobs.BLOB_GET_TAGS, Kind.BLOB, {}, "Get Blob Tags", "2019-12-12"),
+    (blobs.BLOB_SEAL_APPEND_BLOB, Kind.BLOB, {}, "Append Blob Seal", "2019-12-12"),
+    (blobs.BLOB_PUT_BLOCK_BLOB, Kind.BLOB, {"tags": "a=1"}, "x-ms-tags", "2019-12-12"),
+    (blobs.BLOB_PUT_BLOCK_BLOB, Kind.BLOB, {"access_tier": "Cold"}, "x-ms-access-tier: Cold", "2021-12-02"),
+    (blobs.BLOB_GET, Kind.BLOB, {"headers": {"x-ms-if-tags": "a = 1"}}, "x-ms-if-tags", "2019-12-12"),
+    (blobs.BLOB_GET, Kind.BLOB, {"of": "2026-01-01T00:00:00Z"}, "versionid", "2019-12-12"),
+    (blobs.BLOB_GET_PAGE_RANGES, Kind.BLOB, {"marker": "x"}, "marker of Get Page Ranges", "2020-10-02"),
+    (containers.CONTAINER_LIST_BLOBS, Kind.BLOB, {"include": "metadata,tags"}, "include=tags", "2019-12-12"),
+    (containers.CONTAINER_LIST, Kind.BLOB, {"include": "deleted"}, "include=deleted of List Containers", "2019-12-12"),
+    (blobs.BLOB_SET_LEGAL_HOLD, Kind.BLOB, {}, "Set Blob Legal Hold", "2020-06-12"),
+    (shares.FILE_GET_PROPERTIES, Kind.FILE, {}, "x-ms-allow-trailing-dot", "2022-11-02"),
 )
 def test_what_the_version_that_was_chosen_lacks_is_not_sent(
     operation: Operation, kind: Kind, given: dict[str, Any], what: str, since: str

@@ -21,11 +21,9 @@ def clock(*moments: float) -> Callable[[], float]:
 
 @cases(
     ("response", "moments", "told"),
-    [
-        (answer(201), (5.0, 5.0124), "PUT http://a/b: 201 in 12 ms"),
-        (answer(201), (5.0, 7.25), "PUT http://a/b: 201 in 2.2 s"),
-        (answer(409, x_ms_error_code="BlobExists"), (0.0, 0.001), "PUT http://a/b: 409 BlobExists in 1 ms"),
-    ],
+    (answer(201), (5.0, 5.0124), "PUT http://a/b: 201 in 12 ms"),
+    (answer(201), (5.0, 7.25), "PUT http://a/b: 201 in 2.2 s"),
+    (answer(409, x_ms_error_code="BlobExists"), (0.0, 0.001), "PUT http://a/b: 409 BlobExists in 1 ms"),
 )
 def test_a_request_is_told_with_its_answer_and_time(response: Reply, moments: tuple[float, ...], told: str) -> None:
     lines: list[str] = []

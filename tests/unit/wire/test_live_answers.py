@@ -165,7 +165,7 @@ def _is_known(method: str, text: str, key: tuple[str, str]) -> bool:
     return method == key[0] and key[1] in text
 
 
-@cases("service", SERVICES)
+@cases("service", *SERVICES)
 def test_each_refusal_is_read_with_its_status_and_code(service: str) -> None:
     told, found, internal = [], [], []
     for each, row in list_rows(service):
@@ -181,7 +181,7 @@ def test_each_refusal_is_read_with_its_status_and_code(service: str) -> None:
     assert (found, internal, bool(found)) == (told, [], True)
 
 
-@cases("service", SERVICES)
+@cases("service", *SERVICES)
 def test_each_header_of_a_success_is_read_or_named(service: str) -> None:
     wrong = []
     for each, row in list_successes(service):
@@ -278,7 +278,7 @@ READERS: dict[str, Callable[[Recorded, Operation, Answer], Any]] = {
 }
 
 
-@cases("operation", sorted(READERS))
+@cases("operation", *sorted(READERS))
 def test_each_element_of_a_body_is_read_or_named(operation: str) -> None:
     count, wrong = 0, []
     for each, row, answer in list_bodies(operation):

@@ -43,7 +43,7 @@ def test_every_constant_is_named_after_its_operation() -> None:
     assert constants == {name.upper().replace(".", "_"): name for name in ALL}
 
 
-@cases("expected", EXPECTED.values())
+@cases("expected", *EXPECTED.values())
 def test_a_row_says_what_the_evidence_says(expected: Expected) -> None:
     row, lease, pairs = ALL[expected.name], ROWS[expected.name]["lease"], list(combinations(Condition, 2))
     said = {
@@ -203,42 +203,32 @@ def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
 
 @cases(
     ("operation", "condition", "sentence"),
-    [
-        ("container.set_metadata", "if-match", "Set Container Metadata honours only if-modified-since"),
-        (
-            "container.delete",
-            "if-match",
-            "Delete Container honours only if-modified-since and if-unmodified-since",
-        ),
-        ("blob.undelete", "if-match", "Undelete Blob honours no conditions"),
-        ("blob.set_tags", "if-match", "Set Blob Tags honours only if-tags"),
-        ("blob.put_block", "if-match", "Put Block honours no conditions; Put Block List evaluates them"),
-        ("blob.put_page", "source-if-tags", "only Copy Blob honours it"),
-        ("blob.put_page", "max-size", "only Append Block and Append Block From URL honour it"),
-        (
-            "blob.put_block_blob",
-            "source-if-match",
-            "only Append Block From URL, Copy Blob and Put Page From URL honour it",
-        ),
-        (
-            "container.create",
-            "if-none-match",
-            "Create Container never replaces anything, so it needs no create-only condition",
-        ),
-        (
-            "table.entity_insert_or_merge",
-            "if-none-match",
-            "Insert Or Merge Entity honours no conditions; "
-            "Update and Merge Entity keep a version, Insert Entity creates only",
-        ),
-        ("table.entity_update", "if-none-match", "Update Entity honours only if-match"),
-        ("file.create", "if-match", "Azure Files evaluates no conditions, neither on reads nor on writes"),
-        (
-            "queue.delete_message",
-            "if-match",
-            "the Queue service has no ETags and evaluates no conditions; the pop receipt takes their place",
-        ),
-    ],
+    ("container.set_metadata", "if-match", "Set Container Metadata honours only if-modified-since"),
+    ("container.delete", "if-match", "Delete Container honours only if-modified-since and if-unmodified-since"),
+    ("blob.undelete", "if-match", "Undelete Blob honours no conditions"),
+    ("blob.set_tags", "if-match", "Set Blob Tags honours only if-tags"),
+    ("blob.put_block", "if-match", "Put Block honours no conditions; Put Block List evaluates them"),
+    ("blob.put_page", "source-if-tags", "only Copy Blob honours it"),
+    ("blob.put_page", "max-size", "only Append Block and Append Block From URL honour it"),
+    ("blob.put_block_blob", "source-if-match", "only Append Block From URL, Copy Blob and Put Page From URL honour it"),
+    (
+        "container.create",
+        "if-none-match",
+        "Create Container never replaces anything, so it needs no create-only condition",
+    ),
+    (
+        "table.entity_insert_or_merge",
+        "if-none-match",
+        "Insert Or Merge Entity honours no conditions; "
+        "Update and Merge Entity keep a version, Insert Entity creates only",
+    ),
+    ("table.entity_update", "if-none-match", "Update Entity honours only if-match"),
+    ("file.create", "if-match", "Azure Files evaluates no conditions, neither on reads nor on writes"),
+    (
+        "queue.delete_message",
+        "if-match",
+        "the Queue service has no ETags and evaluates no conditions; the pop receipt takes their place",
+    ),
 )
 def test_why_a_condition_is_not_honoured_is_said_in_one_sentence(operation: str, condition: str, sentence: str) -> None:
     assert why_not(ALL[operation], Condition(condition)) == sentence

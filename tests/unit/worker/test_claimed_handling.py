@@ -88,10 +88,8 @@ def test_a_key_that_was_done_is_deleted_and_nothing_runs() -> None:
 
 @cases(
     ("strict_key", "outcome", "reason", "asked"),
-    [
-        (False, Outcome.DUPLICATE_DIFFERS, "done_before", [("delete", "r0")]),
-        (True, Outcome.POISONED, "duplicate_differs", [("poison",), ("delete", "r0")]),
-    ],
+    (False, Outcome.DUPLICATE_DIFFERS, "done_before", [("delete", "r0")]),
+    (True, Outcome.POISONED, "duplicate_differs", [("poison",), ("delete", "r0")]),
 )
 def test_a_key_that_was_done_with_another_body_is_told(
     strict_key: bool,  # pytest passes it by name
@@ -106,7 +104,7 @@ def test_a_key_that_was_done_with_another_body_is_told(
     assert "its key '17' was done with another body, by message m0" in str(settled.facts["why"])
 
 
-@cases(("is_first", "outcome"), [(True, Outcome.DONE), (False, Outcome.POISONED)])
+@cases(("is_first", "outcome"), (True, Outcome.DONE), (False, Outcome.POISONED))
 def test_a_message_that_could_not_be_claimed_for_long_runs_once_before_it_is_poisoned(
     is_first: bool, outcome: Outcome
 ) -> None:
@@ -121,7 +119,7 @@ def test_a_key_of_another_worker_is_tried_again_later_and_never_poisoned() -> No
     assert (settled.outcome, inbox.asked, place.orders) == (Outcome.HELD, [("hide", "r0", 3600)], [])
 
 
-@cases(("dequeue_count", "seconds"), [(1, 7), (2, 7), (3, 120)])
+@cases(("dequeue_count", "seconds"), (1, 7), (2, 7), (3, 120))
 def test_a_key_of_another_worker_is_soon_tried_when_its_claim_may_be_over(dequeue_count: int, seconds: int) -> None:
     inbox = FakeInbox()
     held = HeldByAnother("m1", BEGAN + timedelta(seconds=6.5), "host (pid 7)")
@@ -137,11 +135,9 @@ def test_a_key_that_cannot_be_claimed_runs_nothing() -> None:
 
 @cases(
     ("request_", "refusal"),
-    [
-        ("claim", NotFound("the table is gone", reason="once_table_missing")),
-        ("finish", NotFound("the table is gone", reason="once_table_missing")),
-        ("claim", ConfigError("it is another table", reason="once_row_foreign")),
-    ],
+    ("claim", NotFound("the table is gone", reason="once_table_missing")),
+    ("finish", NotFound("the table is gone", reason="once_table_missing")),
+    ("claim", ConfigError("it is another table", reason="once_row_foreign")),
 )
 def test_claims_that_are_refused_for_good_stop_the_worker(request_: str, refusal: AzguardError) -> None:
     settled = handle(FakeClaims(raises={request_: refusal}), FakeInbox(), FakePlace())
@@ -215,7 +211,7 @@ def test_a_command_that_the_guardian_ended_with_the_claim_is_lost() -> None:
     assert (settled.outcome, settled.reason) == (Outcome.LOST, "claim_ended")
 
 
-@cases("key", ["a\0b", "\ud800", "plain"])
+@cases("key", "a\0b", "\ud800", "plain")
 def test_a_key_that_no_variable_can_hold_is_in_the_file_alone(key: str) -> None:
     place = FakePlace()
     handle(FakeClaims(Claimed(key)), FakeInbox(), place)
@@ -224,7 +220,7 @@ def test_a_key_that_no_variable_can_hold_is_in_the_file_alone(key: str) -> None:
     assert order.environ.get("AZGUARD_MESSAGE_KEY") == (key if key == "plain" else None)
 
 
-@cases("dequeue_count", [1, 5])
+@cases("dequeue_count", 1, 5)
 def test_the_claim_of_a_command_that_is_still_being_ended_is_not_given_up(dequeue_count: int) -> None:
     claims, killed = FakeClaims(), CommandEnd(None, was_unguarded=True)
     settled = [

@@ -116,7 +116,7 @@ def test_a_success_that_cannot_be_deleted_is_not_counted_as_done() -> None:
     assert handle(inbox, FakePlace()).outcome is Outcome.UNSETTLED
 
 
-@cases(("dequeue_count", "outcome"), [(1, Outcome.FAILED), (5, Outcome.POISONED)])
+@cases(("dequeue_count", "outcome"), (1, Outcome.FAILED), (5, Outcome.POISONED))
 def test_a_command_that_runs_too_long_has_failed(dequeue_count: int, outcome: Outcome) -> None:
     place = FakePlace(end_after=1000.0)
     settled = handle(FakeInbox(), place, dequeue_count, max_time=5.0)
@@ -149,7 +149,7 @@ def test_a_command_that_is_not_there_stops_the_worker_and_gives_the_message_back
     assert inbox.asked == [("hide", "r0", 0)]
 
 
-@cases("reason", [PLACE_KILLED, GUARDIAN_KILLED])
+@cases("reason", PLACE_KILLED, GUARDIAN_KILLED)
 def test_a_place_that_was_killed_does_not_stop_the_others(reason: str) -> None:
     settled = handle(FakeInbox(), FakePlace(raises=AzguardError("killed", reason=reason)))
     assert settled == HandledMessage(Outcome.RELEASED, reason)
@@ -189,7 +189,7 @@ def test_no_copy_goes_to_the_poison_queue_when_the_time_of_the_message_is_over_a
     assert inbox.asked == [("hide", "r0", 60)]
 
 
-@cases(("request_", "status"), [("delete", 0), ("poison", 65)])
+@cases(("request_", "status"), ("delete", 0), ("poison", 65))
 def test_a_refusal_that_no_further_try_mends_stops_the_worker(request_: str, status: int) -> None:
     refusal = Forbidden("the token has expired")
     settled = handle(FakeInbox(raises={request_: [refusal]}), FakePlace(ends=CommandEnd(status)))

@@ -23,17 +23,15 @@ ROW_KEY = re.compile(r"[A-Za-z0-9._:~-]{0,400}")
 
 @cases(
     ("expression", "body", "key"),
-    [
-        (None, b"anything", "the-id"),
-        ("id", b'{"id": "a/b"}', "a/b"),
-        ("id", b'{"id": " "}', " "),
-        ("id", b'{"id": 17}', "17"),
-        ("id", b'{"id": "17"}', "17"),
-        ("order.id", b'{"order": {"id": "x"}}', "x"),
-        ("[order, step]", b'{"order": 7, "step": "ship"}', '[7,"ship"]'),
-        ("@", b'{"b": 1, "a": 2}', '{"a":2,"b":1}'),
-        ("@", b"0", "0"),
-    ],
+    (None, b"anything", "the-id"),
+    ("id", b'{"id": "a/b"}', "a/b"),
+    ("id", b'{"id": " "}', " "),
+    ("id", b'{"id": 17}', "17"),
+    ("id", b'{"id": "17"}', "17"),
+    ("order.id", b'{"order": {"id": "x"}}', "x"),
+    ("[order, step]", b'{"order": 7, "step": "ship"}', '[7,"ship"]'),
+    ("@", b'{"b": 1, "a": 2}', '{"a":2,"b":1}'),
+    ("@", b"0", "0"),
 )
 def test_a_key_is_the_id_or_what_the_expression_finds(expression: str | None, body: bytes, key: str) -> None:
     assert KeyRule(expression).choose(body, "the-id") == key
@@ -41,20 +39,18 @@ def test_a_key_is_the_id_or_what_the_expression_finds(expression: str | None, bo
 
 @cases(
     ("body", "reason"),
-    [
-        (b"", "once_body_not_json"),
-        (b"resize 17", "once_body_not_json"),
-        (b"\xff", "once_body_not_json"),
-        (b"[" * 100_000, "once_body_not_json"),
-        (b"{}", "once_key_missing"),
-        (b"[1]", "once_key_missing"),
-        (b'{"id": null}', "once_key_missing"),
-        (b'{"id": ""}', "once_key_missing"),
-        (b'{"id": []}', "once_key_missing"),
-        (b'{"id": {}}', "once_key_missing"),
-        (b'{"id": true}', "once_key_missing"),
-        (b'{"id": [1, null]}', "once_key_missing"),
-    ],
+    (b"", "once_body_not_json"),
+    (b"resize 17", "once_body_not_json"),
+    (b"\xff", "once_body_not_json"),
+    (b"[" * 100_000, "once_body_not_json"),
+    (b"{}", "once_key_missing"),
+    (b"[1]", "once_key_missing"),
+    (b'{"id": null}', "once_key_missing"),
+    (b'{"id": ""}', "once_key_missing"),
+    (b'{"id": []}', "once_key_missing"),
+    (b'{"id": {}}', "once_key_missing"),
+    (b'{"id": true}', "once_key_missing"),
+    (b'{"id": [1, null]}', "once_key_missing"),
 )
 def test_a_body_without_a_key_is_refused(body: bytes, reason: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -62,7 +58,7 @@ def test_a_body_without_a_key_is_refused(body: bytes, reason: str) -> None:
     assert refused.value.reason == reason
 
 
-@cases("expression", ["length(id)", "contains('x', id)"])
+@cases("expression", "length(id)", "contains('x', id)")
 def test_an_expression_that_fails_on_a_body_finds_no_key(expression: str) -> None:
     with pytest.raises(UsageError) as refused:
         KeyRule(expression).choose(b'{"id": 1}', "the-id")
@@ -71,7 +67,12 @@ def test_an_expression_that_fails_on_a_body_finds_no_key(expression: str) -> Non
 
 @cases(
     ("key", "row"),
-    [("order:17", "order:17"), ("a/b", "a~2fb"), ("~", "~7e"), ("é", "~c3~a9"), ("a b", "a~20b"), ("", "")],
+    ("order:17", "order:17"),
+    ("a/b", "a~2fb"),
+    ("~", "~7e"),
+    ("é", "~c3~a9"),
+    ("a b", "a~20b"),
+    ("", ""),
 )
 def test_a_row_key_shows_its_key(key: str, row: str) -> None:
     assert escape(key) == row
@@ -103,7 +104,7 @@ def claimed() -> Stored:
 
 
 @cases(
-    ("after", "is_free"), [(0.0, False), (SECONDS, False), (SECONDS + 2.9, False), (SECONDS + 3.0, True), (None, False)]
+    ("after", "is_free"), (0.0, False), (SECONDS, False), (SECONDS + 2.9, False), (SECONDS + 3.0, True), (None, False)
 )
 def test_a_claim_is_taken_over_only_once_it_is_certainly_over(after: float | None, is_free: bool) -> None:
     # None is a service that does not tell its time.
@@ -112,7 +113,7 @@ def test_a_claim_is_taken_over_only_once_it_is_certainly_over(after: float | Non
     assert found == (None if is_free else HeldByAnother("k", WRITTEN + timedelta(seconds=SECONDS + 3), "they"))
 
 
-@cases("term", ["soon", "Infinity", 1e300])
+@cases("term", "soon", "Infinity", 1e300)
 def test_a_row_whose_term_is_none_was_written_by_no_worker(term: object) -> None:
     found = claimed()
     found.entity["seconds"] = term
@@ -122,7 +123,11 @@ def test_a_row_whose_term_is_none_was_written_by_no_worker(term: object) -> None
 
 @cases(
     ("body", "digest", "differs_from"),
-    [("a", "a", None), ("a", "b", "m1"), (None, "b", None), ("a", None, None), (None, None, None)],
+    ("a", "a", None),
+    ("a", "b", "m1"),
+    (None, "b", None),
+    ("a", None, None),
+    (None, None, None),
 )
 def test_a_done_key_says_whether_its_body_is_known_to_be_another_one(
     body: str | None, digest: str | None, differs_from: str | None

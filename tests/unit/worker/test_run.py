@@ -52,15 +52,15 @@ def test_something_poisoned_is_exit_20() -> None:
     assert work(full(1), FakePlace(ends=CommandEnd(65))).status == 20
 
 
-@cases(("ends", "number", "raises", "status"), [
+@cases(("ends", "number", "raises", "status"),
     ((1,), 3, {}, 20),
     ((75,), 3, {}, 0),
     ((1, 0), 1, {}, 0),
     ((0, 1), 1, {}, 20),
     ((1, 65), 1, {}, 20),
     ((0,), 1, {"delete": [Changed("stale")]}, 20),
-    ((0,), 1, {"delete": [OutcomeUnknown("lost")]}, 20),
-])  # fmt: skip
+    ((0,), 1, {"delete": [OutcomeUnknown("lost")]}, 20)
+)  # fmt: skip
 def test_a_message_that_is_not_handled_in_the_end_is_exit_20_and_named(
     ends: tuple[int, ...], number: int, raises: dict[str, Any], status: int
 ) -> None:
@@ -97,7 +97,7 @@ def test_strict_stops_it_at_a_status_outside_the_protocol() -> None:
     assert ended.error.message == "exit status 1 is not of the exit protocol; the worker stopped"
 
 
-@cases(("statuses", "changes", "status", "received"), [
+@cases(("statuses", "changes", "status", "received"),
     ([65], {}, 75, 3),
     ([65, 1, 65, 75], {}, 75, 5),
     ([65, 65, 0], {}, 20, 9),
@@ -105,8 +105,8 @@ def test_strict_stops_it_at_a_status_outside_the_protocol() -> None:
     ([65], {"max_poison": None}, 20, 9),
     ([99], {"poison_status": 99}, 75, 3),
     ([65], {"poison_status": 99}, 20, 9),
-    ([1], {"max_dequeue": 1}, 20, 9),
-])  # fmt: skip
+    ([1], {"max_dequeue": 1}, 20, 9)
+)  # fmt: skip
 def test_messages_poisoned_at_once_with_none_done_in_between_stop_it(
     statuses: list[int], changes: dict[str, Any], status: int, received: int
 ) -> None:
@@ -248,7 +248,7 @@ def test_an_empty_queue_is_asked_ever_more_rarely_until_a_message_comes() -> Non
     assert pauses == [0.1, 0.2, 0.4, 0.5, 0.0, 0.1]
 
 
-@cases(("bears_all", "goes_on"), [(True, True), (False, False)])
+@cases(("bears_all", "goes_on"), (True, True), (False, False))
 def test_a_drain_bears_a_service_that_is_down_for_a_minute_and_a_worker_for_ever(
     bears_all: bool, goes_on: bool
 ) -> None:
