@@ -337,8 +337,9 @@ def _explain(error: Any, argv: Sequence[str]) -> UsageError:
     if context is not None and (extra := re.fullmatch(_EXTRA, message)):
         takes_file = "-f" in context.command.node.list_options()
         folder = ", and -f names a file or folder" if takes_file else ""
-        named = f"an address is one word, such as site/config.json{folder}"
-        return UsageError(f"`{path}` takes fewer words; these are too many: {extra[1]}", hint=f"{named}: {hint}")
+        named = f"an address is one word, such as site/config.json{folder}: {path} --help"
+        hint = f"did you mean: {guessed}" if guessed else named
+        return UsageError(f"`{path}` takes fewer words; these are too many: {extra[1]}", hint=hint)
     return UsageError(message[:1].lower() + message[1:], hint=hint)
 
 

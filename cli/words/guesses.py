@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any
 
 from azguard.cli.parsing import command_line
-from azguard.cli.parsing.tree import Command, Group, root
+from azguard.cli.parsing.tree import Command, Group, root, walk
 from azguard.cli.words.foreign import (
     ADDRESSES,
     COMMANDS,
@@ -48,7 +48,7 @@ def hint_for_command(path: Sequence[str], args: Sequence[str]) -> str:
 
     ``path`` is the known groups, ``args`` the words typed from the unknown word on.
     """
-    typed = _without_az([*path, *args])
+    typed = _repeat_option(_without_az([*path, *args]))
     count = next((at for at, word in enumerate(typed) if word.startswith("-")), len(typed))
     for length in range(min(count, _WORDS_OF_A_COMMAND), 0, -1):
         name, rest = " ".join(typed[:length]), typed[length:]
@@ -138,16 +138,26 @@ def _find_leaf(group: Any, words: Sequence[str]) -> tuple[list[str], Any]:
 
 
 def hint_for_values(argv: Sequence[str]) -> str | None:
-    """Return the line with an option before each KEY=VALUE, where az takes it once; None if it stands there."""
+    """Return the line with an option before each KEY=VALUE, where it is missing; None if it stands there."""
+    typed = walk(argv)
+    taken = [row for row in typed.command.rows if row.is_argument]
+    alone = typed.arguments[len(taken) :] if typed.path[-1:] == ["set"] else []
+    option = next((name for name in typed.command.list_options() if name in _REPEATED), "")
+    line = _repeat_option(argv, alone if option else (), option)
+    return command_line.show(["azguard", *line]) if len(line) > len(argv) else None
+
+
+def _repeat_option(words: Sequence[str], alone: Collection[str] = (), otherwise: str = "") -> list[str]:
+    """Return words with an option before each KEY=VALUE: the one that az takes once, or ``otherwise`` of one alone."""
     line: list[str] = []
     option = ""
-    for word in argv:
+    for word in words:
         if word.startswith("-"):
             option = word if word in _REPEATED else ""
-        elif option and line[-1] != option and "=" in word:
-            line.append(option)
+        elif "=" in word and (word in alone or (option and line[-1] != option)):
+            line.append(option or otherwise)
         line.append(word)
-    return command_line.show(["azguard", *line]) if len(line) > len(argv) else None
+    return line
 
 
 def _without_az(words: list[str]) -> list[str]:

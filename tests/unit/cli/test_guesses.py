@@ -197,9 +197,13 @@ def test_overwriting_is_answered_with_what_it_costs(option: str) -> None:
     ("container create c --metadata a=b c=d", "azguard container create c --metadata a=b --metadata c=d"),
     ("blob put c/n --tags a=b c=d e=f -f x", "azguard blob put c/n --tags a=b --tags c=d --tags e=f -f x"),
     ("blob put c/n --tags a=b --metadata c=d x", None),
+    ("blob metadata set c/n a=b", "azguard blob metadata set c/n --metadata a=b"),
+    ("blob tags set c/n a=b c=d", "azguard blob tags set c/n --tags a=b --tags c=d"),
+    ("blob metadata set c/n b", None),
+    ("blob put c/n a=b", None),
     ("entity insert t/p/r a=b c=d", None),
 )
-def test_values_behind_one_option_are_answered_with_an_option_before_each(typed: str, answered: str | None) -> None:
+def test_values_without_an_option_are_answered_with_one_before_each(typed: str, answered: str | None) -> None:
     assert guesses.hint_for_values(typed.split()) == answered
 
 
