@@ -55,13 +55,13 @@ COMMANDS = {
     ),
     "dir": CommandEntry("Directories: create, show, exists, list, delete, rename, set-properties, metadata."),
     "file": CommandEntry(
-        "Files: get, put, show, list, delete, prune, copy, rename, resize, set-properties, permission, metadata, "
+        "Files: get, put, show, list, delete, prune, copy, rename, resize, properties, permission, metadata, "
         "range, handle, lock.",
         files=(
             ("content", "get, put"),
             ("tree", "show, exists, list, delete, prune"),
             ("copies", "copy, abort-copy, rename"),
-            ("tree", "resize, set-properties, permission, metadata"),
+            ("tree", "resize, properties, permission, metadata"),
             ("content", "range"),
             ("handles", "handle, lock"),
         ),

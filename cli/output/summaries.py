@@ -36,7 +36,7 @@ _VERBS = {
     "metadata set": "set the metadata of",
     "tags set": "set the tags of",
     "set-properties": "set the headers of",
-    "file set-properties": "set the properties of",
+    "properties set": "set the properties of",
     "dir set-properties": "set the properties of",
     "quota": "set the quota of",
     "rename": "renamed it to",

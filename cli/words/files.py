@@ -42,7 +42,7 @@ HINTS: Mapping[str, Words] = {
     "file_delete_pending": _close_handles,
     "file_exists": "read it, then decide: azguard file get {target} -f FILE; or leave it alone: --if-exists skip",
     "file_is_open": _close_handles,
-    "file_is_read_only": "remove the attribute: azguard file set-properties {target} --attributes None",
+    "file_is_read_only": "remove the attribute: azguard file properties set {target} --attributes None",
     "parent_not_found": "create it first: azguard dir create {parent}",
     "not_provisioned": "see the limits of the account in the portal, or choose a smaller quota",
     "quota_too_recent": "a premium share takes a smaller quota 24 hours after the last change",

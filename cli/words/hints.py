@@ -36,7 +36,9 @@ _LOCAL = ("profile", "emulator", "demo", "help", "version", "completion")
 _ALONE = ("safe-update", "edit", "batch", "doctor", "status")
 _SCOPED = "cache"
 _NOUNS = "|".join(name for name in COMMANDS if name not in (*_LOCAL, *_ALONE))
-_GROUPS = "metadata|acl|tags|page|block|legal-hold|immutability|permission|handle|range|poison|(?<=file )lock"
+_GROUPS = (
+    "metadata|acl|tags|properties|page|block|legal-hold|immutability|permission|handle|range|poison|(?<=file )lock"
+)
 # What follows where a command is told of, and not to be typed.
 _PROSE = r" --help| (?:sets|keeps|writes|makes|with|copies)\b"
 # Atomic: where a command is left alone, so is the group that it is in.

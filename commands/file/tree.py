@@ -1,4 +1,4 @@
-"""``azguard file``: show, exists, list, delete, prune, resize, set-properties, permission, metadata."""
+"""``azguard file``: show, exists, list, delete, prune, resize, properties, permission, metadata."""
 
 from dataclasses import field
 from datetime import timedelta
@@ -39,7 +39,7 @@ from azguard.wire.operations.shares import (
 # The service's limit for one file: 4 TiB.
 _SIZE = size_type(0, 4 * 1024**4)
 
-app = Group("A file in its directory: show, exists, list, delete, prune, resize, set-properties, permission, metadata.")
+app = Group("A file in its directory: show, exists, list, delete, prune, resize, properties, permission, metadata.")
 _FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
 parts.declare_metadata(
     app,
@@ -183,15 +183,19 @@ def resize(
     env.out.show(done)
 
 
-@app.command(name="set-properties", spec=common.operation(FILE_SET_PROPERTIES))
+properties_app = Group("The properties of a file: set.")
+app.add("properties", properties_app)
+
+
+@properties_app.command("set", spec=common.operation(FILE_SET_PROPERTIES))
 def set_properties(env: Environment, file: addresses.File, given: FilePropertyOptions) -> None:
     """Change content headers, attributes and times of a file, but only of the version you have seen.
 
     What you do not name stays. The service does not compare the ETag here. So azguard takes a lease, compares, writes.
 
     Examples:
-        azguard file set-properties team/plan.txt --content-type text/plain
-        azguard file set-properties team/plan.txt --attributes 'Hidden|Archive'
+        azguard file properties set team/plan.txt --content-type text/plain
+        azguard file properties set team/plan.txt --attributes 'Hidden|Archive'
 
     Topics: files
     """
@@ -242,7 +246,7 @@ def create_permission(
 ) -> None:
     """Keep a permission in a share, and show the key by which files get it.
 
-    A permission never changes, and none is deleted. Give the key to file set-properties --permission-key. After a lost
+    A permission never changes, and none is deleted. Give the key to file properties set --permission-key. After a lost
     answer it is sent again, which may leave two that are equal.
 
     Examples:

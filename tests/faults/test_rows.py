@@ -53,7 +53,7 @@ _ELSEWHERE = {
             "dir rename",
             "dir set-properties",
             "file metadata set",
-            "file set-properties",
+            "file properties set",
         ),
         "tests/files/test_parts.py, since the Files emulator is another server",
     ),

@@ -22,7 +22,7 @@ WRITES = {
     "copy": (("file", "copy", "{file}", "--source", "{source}"), "comp=metadata"),
     "put": (("file", "put", "{file}", "-f", "{local}"), "plan.txt?comp=rename"),
     "metadata": (("file", "metadata", "set", "{file}", "--metadata", "a=1"), "comp=metadata"),
-    "properties": (("file", "set-properties", "{file}", "--content-type", "a/b"), "comp=properties"),
+    "properties": (("file", "properties", "set", "{file}", "--content-type", "a/b"), "comp=properties"),
     "resize": (("file", "resize", "{file}", "--size", "1KiB"), "comp=properties"),
     "range put": (("file", "range", "put", "{file}", "-f", "{local}"), "comp=range"),
     "range clear": (("file", "range", "clear", "{file}", "--length", "512"), "comp=range"),
@@ -79,7 +79,7 @@ def test_each_write_goes_on_where_it_was_killed(files_cli: CliWorld, file: str) 
 
 
 def test_a_write_goes_on_that_was_killed_while_its_lease_got_another_id(files_cli: CliWorld, file: str) -> None:
-    words, told = ("file", "set-properties", file, "--content-type", "a/b"), []
+    words, told = ("file", "properties", "set", file, "--content-type", "a/b"), []
     with files_world.killing(files_cli) as killer:
         for after in (False, True):
             killer.world.call("file", "get", file)
@@ -91,7 +91,7 @@ def test_a_write_goes_on_that_was_killed_while_its_lease_got_another_id(files_cl
 def test_an_acquire_of_a_killed_process_that_comes_late_is_ended_by_the_next_but_one(
     files_cli: CliWorld, file: str
 ) -> None:
-    words = ("file", "set-properties", file, "--content-type", "a/b", ANYHOW)
+    words = ("file", "properties", "set", file, "--content-type", "a/b", ANYHOW)
     with files_world.killing(files_cli) as killer:
         killer.world.call("file", "get", file)
         killer.kill(" acquire", *words[:-1])
@@ -113,7 +113,7 @@ def test_a_rename_that_is_killed_loses_neither_the_file_nor_its_lease(files_cli:
             status = killer.kill(at, "file", "rename", file, new, after=after)
             there = [name for name in (file, new) if call("file", "exists", name).code == 0]
             held = sorted(each["address"] for each in call("lease", "list", "--mine").json)
-            next_ran = call("file", "set-properties", there[0], "--content-type", "a/b", ANYHOW)
+            next_ran = call("file", "properties", "set", there[0], "--content-type", "a/b", ANYHOW)
             told.append(
                 (
                     status,
@@ -129,7 +129,7 @@ def test_a_rename_that_is_killed_loses_neither_the_file_nor_its_lease(files_cli:
 
 
 def test_only_what_a_dead_process_of_this_machine_holds_is_taken_over(files_cli: CliWorld, file: str) -> None:
-    words = ("file", "set-properties", file, "--content-type", "a/b")
+    words = ("file", "properties", "set", file, "--content-type", "a/b")
     with files_world.killing(files_cli) as killer:
         call = killer.world.call
         call("file", "get", file)

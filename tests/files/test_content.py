@@ -68,7 +68,7 @@ def test_a_version_that_was_read_guards_the_put_and_its_own_copy(files_cli: CliW
 
 
 def test_a_put_replaces_metadata_and_keeps_attributes_and_the_day_of_creation(files_cli: CliWorld, file: str) -> None:
-    files_cli.call("file", "set-properties", file, "--attributes", "Hidden", "--created", "2026-01-31", ANYHOW)
+    files_cli.call("file", "properties", "set", file, "--attributes", "Hidden", "--created", "2026-01-31", ANYHOW)
     files_cli.call("file", "get", file)
     files_cli.call("file", "put", file, "--metadata", "owner=me", "--content-type", "a/b", stdin=b"new")
     shown = files_cli.call("file", "show", file).json

@@ -118,9 +118,9 @@ def test_a_copy_creates_or_replaces_the_version_that_was_read(files_cli: CliWorl
 def test_a_copy_has_the_properties_that_were_asked_for(files_cli: CliWorld, source: str) -> None:
     new, old = f"{source}-2", f"{source}-3"
     files_cli.call(
-        "file", "set-properties", source, "--attributes", "Hidden|ReadOnly", "--created", "2026-01-31", ANYHOW
+        "file", "properties", "set", source, "--attributes", "Hidden|ReadOnly", "--created", "2026-01-31", ANYHOW
     )
-    files_cli.call("file", "set-properties", source, "--content-type", "a/b", "--written", "2026-02-01", ANYHOW)
+    files_cli.call("file", "properties", "set", source, "--content-type", "a/b", "--written", "2026-02-01", ANYHOW)
     files_world.client(files_cli, old).upload_file(b"old", file_attributes="System")
 
     def properties(*words: str, file: str = new) -> list[str]:

@@ -76,7 +76,7 @@ def test_a_file_that_is_read_only_has_no_holders(tmp_path: Path, status: int) ->
         False,
         ["HEAD", "DELETE", "HEAD"],
     )
-    assert "azguard file set-properties mytestshare/testdir/testfile.txt --attributes None" in ran.error["hint"]
+    assert "azguard file properties set mytestshare/testdir/testfile.txt --attributes None" in ran.error["hint"]
 
 
 @pytest.mark.parametrize("answer", [Answer(403, "AuthorizationPermissionMismatch"), Answer(404, "ResourceNotFound")])

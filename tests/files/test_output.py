@@ -38,7 +38,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) ->
         ("blob write", ("file", "metadata", "set", file, "--metadata", "a=2")),
         ("blob write", ("dir", "metadata", "set", folder, "--metadata", "a=2", ANYHOW)),
         ("blob write", ("share", "metadata", "set", share, "--metadata", "a=2", ANYHOW)),
-        ("blob write", ("file", "set-properties", file, "--content-type", "a/b")),
+        ("blob write", ("file", "properties", "set", file, "--content-type", "a/b")),
         ("blob write", ("dir", "set-properties", folder, "--attributes", "Hidden", ANYHOW)),
         ("share acl", ("share", "acl", "get", share)),
         ("blob write", ("share", "acl", "set", share)),

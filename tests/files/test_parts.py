@@ -99,10 +99,10 @@ def test_who_is_killed_under_the_lease_of_a_file_is_known_on_another_machine(fil
 
 
 def test_what_of_a_file_is_not_named_stays(files_cli: CliWorld, file: str) -> None:
-    files_cli.call("file", "set-properties", file, "--content-type", "text/plain", ANYHOW)
+    files_cli.call("file", "properties", "set", file, "--content-type", "text/plain", ANYHOW)
     etag = files_cli.call("file", "show", file).json["etag"]
     words = ("--content-language", "en", "--attributes", "hidden|archive", "--created", "2026-01-31T12:00:00+02:00")
-    done = files_cli.call("file", "set-properties", file, *words, "--etag", etag).json
+    done = files_cli.call("file", "properties", "set", file, *words, "--etag", etag).json
     shown = files_cli.call("file", "show", file).json
     assert (done["guard"], done["etag"], shown["metadata"], shown["lease_state"]) == (
         "lease", shown["etag"], {}, "available",
@@ -116,23 +116,23 @@ def test_the_attribute_read_only_is_set_and_taken_away_under_the_guard(
     files_cli: CliWorld, file: str, attributes: str
 ) -> None:
     if attributes == "None":
-        files_cli.call("file", "set-properties", file, "--attributes", "ReadOnly", ANYHOW)
+        files_cli.call("file", "properties", "set", file, "--attributes", "ReadOnly", ANYHOW)
     etag = files_cli.call("file", "show", file).json["etag"]
-    ran = files_cli.call("file", "set-properties", file, "--attributes", attributes, "--etag", etag, "-o", "json")
+    ran = files_cli.call("file", "properties", "set", file, "--attributes", attributes, "--etag", etag, "-o", "json")
     assert (ran.code, files_cli.call("file", "show", file).json["attributes"]) == (0, attributes)
 
 
 def test_a_file_that_is_read_only_is_not_written_and_the_way_out_is_told(files_cli: CliWorld, file: str) -> None:
-    files_cli.call("file", "set-properties", file, "--attributes", "ReadOnly", ANYHOW)
+    files_cli.call("file", "properties", "set", file, "--attributes", "ReadOnly", ANYHOW)
     ran = files_cli.call("file", "metadata", "set", file, "--metadata", "a=1", ANYHOW, "-o", "json")
-    hint = f"remove the attribute: azguard file set-properties {file} --attributes None"
+    hint = f"remove the attribute: azguard file properties set {file} --attributes None"
     assert (ran.code, ran.error["hint"]) == (49, hint)
 
 
 #: Writes that leave no trace of their writer, or have no lease that could prove whose they are: the words, the request
 #: that is spoilt, and the exit status where its answer is lost, and where it is.
 TRACELESS = {
-    "set-properties": (("file", "set-properties", "{file}", "--content-type", "a/b"), "comp=properties", 0, 0),
+    "set-properties": (("file", "properties", "set", "{file}", "--content-type", "a/b"), "comp=properties", 0, 0),
     "range clear": (("file", "range", "clear", "{file}", "--length", "512"), "comp=range", 0, 0),
     "quota": (("share", "quota", "{share}", "9"), "comp=properties", 0, 0),
     "acl": (("share", "acl", "set", "{share}"), "comp=acl", 0, 0),

@@ -69,7 +69,7 @@ SCENARIOS = (
     Scenario("file.rename", "file rename {g} {f}"),
     Scenario("file.rename", "file copy {f} --source {g}"),
     Scenario("file.set_properties", "file resize {f} --size 2"),
-    Scenario("file.set_properties", "file set-properties {f} --content-language en"),
+    Scenario("file.set_properties", "file properties set {f} --content-language en"),
     Scenario("file.get_properties", "file metadata get {f}"),
     Scenario("file.set_metadata", "file metadata set {f} --metadata a=1"),
     Scenario("file.put_range", "file range put {f}", b"new"),

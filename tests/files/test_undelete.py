@@ -64,7 +64,7 @@ def test_a_permission_is_had_by_the_file_that_is_given_its_key(files_cli: CliWor
     file, sddl = f"{share}/plan.txt", "O:SYG:SYD:(A;;FA;;;WD)"
     key = files_cli.call("file", "permission", "create", share, stdin=f"{sddl}\n".encode()).json["permission_key"]
     assert files_cli.call("file", "permission", "show", share, key).json["permission"] == sddl
-    files_cli.call("file", "set-properties", file, "--permission-key", key, ANYHOW)
+    files_cli.call("file", "properties", "set", file, "--permission-key", key, ANYHOW)
     assert files_cli.call("file", "permission", "show", file).json == {
         "address": f"file:{file}", "permission_key": key, "permission": sddl,
     }  # fmt: skip

@@ -115,7 +115,7 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("blob", "append", "logs/night", "--line", "all is well", "--create"),
     ),
     **dict.fromkeys(
-        ("file delete", "file metadata set", "file set-properties"),
+        ("file delete", "file metadata set", "file properties set"),
         (("file", "get", "team/plan.txt", "-f", "plan.txt"),),
     ),
     "share create": (NO_TEAM,),

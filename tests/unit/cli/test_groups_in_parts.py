@@ -67,6 +67,6 @@ def test_a_command_of_two_words_stands_beside_the_one_of_the_first() -> None:
 
 
 def test_the_properties_of_a_resource_are_set_by_either_order_of_the_words() -> None:
-    nouns = ("blob", "dir", "file")
+    nouns = ("blob", "dir")
     found = [root.find([noun, "properties", "set"]) for noun in nouns]
     assert [each.name for each in found if each is not None] == ["set-properties"] * len(nouns)
