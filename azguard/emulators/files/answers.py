@@ -148,10 +148,12 @@ class FileAnswer:
 class ServiceError(Exception):
     """A request is refused, with an error code of the service."""
 
-    def __init__(self, code: str, *, status: int | None = None, detail: str = "", **headers: str) -> None:
+    def __init__(
+        self, code: str, *, status: int | None = None, details: Mapping[str, str] | None = None, **headers: str
+    ) -> None:
         self.code = code
-        #: Why a request was not authenticated; empty for other errors.
-        self.detail = detail
+        #: What the document says beside the code and the message, by the names of the elements.
+        self.details = details or {}
         known, self.message = CODES[code]
         #: The status of the answer; some codes come with several.
         self.status = status or known
@@ -227,8 +229,7 @@ def respond_error(error: ServiceError, request_id: str, now: float, *, head: boo
     if head:
         return FileAnswer(error.status, headers)
     message = f"{error.message}\nRequestId:{request_id}\nTime:{format_time(now)}"
-    detail = text("AuthenticationErrorDetail", error.detail) if error.detail else ""
-    root = element("Error", text("Code", error.code), text("Message", message), detail)
+    root = element("Error", texts({"Code": error.code, "Message": message, **error.details}))
     return respond_xml(root, headers, error.status)
 
 

@@ -18,7 +18,6 @@ _SECONDS_PER_DAY = 86_400
 #: The settings of a share that a listing tells, and their names there.
 LISTED_SETTINGS = {
     "x-ms-enabled-protocols": "EnabledProtocols",
-    "x-ms-root-squash": "RootSquash",
     "x-ms-enable-snapshot-virtual-directory-access": "EnableSnapshotVirtualDirectoryAccess",
     "x-ms-enable-smb-directory-lease": "EnableSmbDirectoryLease",
     "x-ms-share-paid-bursting-enabled": "PaidBurstingEnabled",

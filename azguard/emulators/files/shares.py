@@ -17,11 +17,14 @@ from azguard.emulators.files.store import Store, check_permission
 
 _NOUN = "Container"
 _NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]\Z")
+_PROTOCOLS = "x-ms-enabled-protocols"
+# As a standard account of the service: https://github.com/Azure/azure-sdk-for-js/issues/16430
+_NO_NFS = "Shares of the protocol NFS need a premium account."
 # What a share has unless it is set.
 _DEFAULTS = {
     "x-ms-share-quota": "5120",
     "x-ms-access-tier": "TransactionOptimized",
-    "x-ms-enabled-protocols": "SMB",
+    _PROTOCOLS: "SMB",
 }
 _SETTABLE = ("x-ms-share-quota", "x-ms-access-tier", *LISTED_SETTINGS)
 _LARGEST_QUOTA = 102_400
@@ -241,6 +244,10 @@ def _read_settings(request: FileRequest) -> dict[str, str]:
     quota = found.get("x-ms-share-quota", "1")
     if not quota.isdecimal() or not 1 <= int(quota) <= _LARGEST_QUOTA:
         raise ServiceError("InvalidHeaderValue")
+    protocols = found.get(_PROTOCOLS, "SMB")
+    if protocols != "SMB":
+        details = {"HeaderName": _PROTOCOLS, "HeaderValue": protocols, "Reason": _NO_NFS}
+        raise ServiceError("InvalidHeaderValue", details=details)
     return found
 
 

@@ -173,4 +173,4 @@ def _read_time(text: str) -> float:
 
 
 def _unauthenticated(why: str) -> ServiceError:
-    return ServiceError("AuthenticationFailed", detail=why)
+    return ServiceError("AuthenticationFailed", details={"AuthenticationErrorDetail": why})

@@ -125,8 +125,7 @@ class Store:
 
     def serves_smb(self, share: ShareRecord) -> bool:
         """Return whether a share is served over SMB, if shares are at all."""
-        is_there = not share.snapshot and share.deleted is None
-        return is_there and share.settings.get("x-ms-enabled-protocols") != "NFS"
+        return not share.snapshot and share.deleted is None
 
     def next_version(self) -> tuple[str, float]:
         """Return an ETag that never was, and the time for Last-Modified."""

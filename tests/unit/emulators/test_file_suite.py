@@ -70,10 +70,18 @@ def test_names_that_xml_cannot_hold_are_listed_encoded(files: FilesEmulator) -> 
 
 
 def test_the_settings_of_a_share_are_listed(files: FilesEmulator) -> None:
-    files.ask("PUT", "nfs?restype=share", {"x-ms-enabled-protocols": "NFS", "x-ms-root-squash": "AllSquash"})
-    listed = files.ask("GET", "?comp=list&prefix=nfs").body
+    files.ask("PUT", "fast?restype=share", {"x-ms-enabled-protocols": "SMB", "x-ms-share-provisioned-iops": "500"})
+    listed = files.ask("GET", "?comp=list&prefix=fast").body
 
-    assert b"<EnabledProtocols>NFS</EnabledProtocols><RootSquash>AllSquash</RootSquash>" in listed
+    assert b"<EnabledProtocols>SMB</EnabledProtocols><ProvisionedIops>500</ProvisionedIops>" in listed
+
+
+def test_a_share_of_nfs_is_refused_as_on_a_standard_account(files: FilesEmulator) -> None:
+    refused = files.ask("PUT", "nfs?restype=share", {"x-ms-enabled-protocols": "NFS"})
+
+    assert refused.said == (400, "InvalidHeaderValue")
+    assert b"<HeaderName>x-ms-enabled-protocols</HeaderName><HeaderValue>NFS</HeaderValue><Reason>" in refused.body
+    assert files.ask("GET", "nfs?restype=share").said == (404, "ShareNotFound")
 
 
 def test_a_service_takes_five_cors_rules(files: FilesEmulator) -> None:
