@@ -148,12 +148,10 @@ class FileAnswer:
 class ServiceError(Exception):
     """A request is refused, with an error code of the service."""
 
-    def __init__(
-        self, code: str, *, status: int | None = None, details: Mapping[str, str] | None = None, **headers: str
-    ) -> None:
+    def __init__(self, code: str, *, status: int | None = None, details: str = "", **headers: str) -> None:
         self.code = code
-        #: What the document says beside the code and the message, by the names of the elements.
-        self.details = details or {}
+        #: Elements that stand behind the message, as XML.
+        self.details = details
         known, self.message = CODES[code]
         #: The status of the answer; some codes come with several.
         self.status = status or known
@@ -229,7 +227,7 @@ def respond_error(error: ServiceError, request_id: str, now: float, *, head: boo
     if head:
         return FileAnswer(error.status, headers)
     message = f"{error.message}\nRequestId:{request_id}\nTime:{format_time(now)}"
-    root = element("Error", texts({"Code": error.code, "Message": message, **error.details}))
+    root = element("Error", texts({"Code": error.code, "Message": message}), error.details)
     return respond_xml(root, headers, error.status)
 
 

@@ -78,7 +78,7 @@ def set_metadata(store: Store, request: FileRequest) -> FileAnswer:
     node = store.get_directory(share, request.path)
     node.metadata = check_metadata(request.metadata)
     store.save_changed(node)
-    return FileAnswer(200, node.version_headers)
+    return FileAnswer(200, {**node.version_headers, "x-ms-request-server-encrypted": "true"})
 
 
 def set_properties(store: Store, request: FileRequest) -> FileAnswer:
@@ -159,7 +159,7 @@ def list_directory(store: Store, request: FileRequest) -> FileAnswer:
     root = answers.element(
         "EnumerationResults",
         _echo(request, "prefix", "marker", "maxresults"),
-        answers.text("DirectoryId", directory.id) if request.flag("x-ms-file-extended-info") else "",
+        answers.text("DirectoryId", directory.id) if include or request.flag("x-ms-file-extended-info") else "",
         answers.element("Entries", *(_describe_node(node, include) for node in nodes)),
         answers.text("NextMarker", _encode(marker)),
         ServiceEndpoint=f"http://{request.host}/{request.account}/",
@@ -178,10 +178,10 @@ def _describe_share(store: Store, share: ShareRecord, include: Collection[str]) 
     properties: dict[str, object] = {
         "Last-Modified": answers.format_date(share.modified),
         "Etag": share.etag,
+        **lease,
         "Quota": share.settings.get("x-ms-share-quota", ""),
         "AccessTier": share.settings.get("x-ms-access-tier", ""),
         **{tag: share.settings[name] for name, tag in LISTED_SETTINGS.items() if name in share.settings},
-        **lease,
     }
     if share.deleted is not None:
         left = share.deleted + store.retention_days * _SECONDS_PER_DAY - store.now()
@@ -203,7 +203,7 @@ def _describe_node(node: Node, include: Collection[str]) -> str:
     if "timestamps" in include:
         properties |= {
             "CreationTime": node.created,
-            "LastAccessTime": node.written,
+            "LastAccessTime": node.created,
             "LastWriteTime": node.written,
             "ChangeTime": node.changed,
             "Last-Modified": answers.format_date(node.modified),
@@ -212,8 +212,8 @@ def _describe_node(node: Node, include: Collection[str]) -> str:
         properties["Etag"] = node.etag
     return answers.element(
         "Directory" if node.kind == DIRECTORY else "File",
-        answers.text("FileId", node.id),
         answers.name_text("Name", node.name),
+        answers.text("FileId", node.id),
         answers.element("Properties", answers.texts(properties)),
         answers.text("Attributes", node.attributes) if "attributes" in include else "",
         answers.text("PermissionKey", node.permission_key) if "permissionkey" in include else "",
@@ -221,7 +221,7 @@ def _describe_node(node: Node, include: Collection[str]) -> str:
 
 
 def _read_include(request: FileRequest) -> set[str]:
-    return {each.strip().lower() for each in request.query.get("include", "").split(",")}
+    return {each.strip().lower() for each in request.query.get("include", "").split(",") if each}
 
 
 def _echo(request: FileRequest, *names: str) -> str:

@@ -6,6 +6,7 @@ https://learn.microsoft.com/rest/api/storageservices/create-permission
 
 import json
 import re
+from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from azguard.emulators.files import answers, leases
@@ -178,7 +179,7 @@ def show_policies(store: Store, request: FileRequest) -> FileAnswer:
 def set_policies(store: Store, request: FileRequest) -> FileAnswer:
     """Replace the access policies of a share."""
     share = _get_for_write(store, request)
-    share.policies = _read_document(request, "SignedIdentifiers") if request.body else ""
+    share.policies = _read_policies(request) if request.body else ""
     return _save(store, share)
 
 
@@ -247,8 +248,28 @@ def _read_settings(request: FileRequest) -> dict[str, str]:
     protocols = found.get(_PROTOCOLS, "SMB")
     if protocols != "SMB":
         details = {"HeaderName": _PROTOCOLS, "HeaderValue": protocols, "Reason": _NO_NFS}
-        raise ServiceError("InvalidHeaderValue", details=details)
+        raise ServiceError("InvalidHeaderValue", details=answers.texts(details))
     return found
+
+
+def _read_policies(request: FileRequest) -> str:
+    """Return the policies as the service tells them: times with seven digits of a second, nothing that is empty."""
+    root = ET.fromstring(_read_document(request, "SignedIdentifiers"))  # noqa: S314  # read once already
+    for policy in root.iter("AccessPolicy"):
+        for each in list(policy):
+            if not each.text:
+                policy.remove(each)
+            elif each.tag in ("Start", "Expiry"):
+                each.text = _spell_time(each.text)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _spell_time(text: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ServiceError("InvalidXmlDocument") from None
+    return answers.format_time((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 def _read_document(request: FileRequest, tag: str) -> str:

@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
+from azguard.emulators.files import answers
 from azguard.emulators.files.answers import ServiceError
 from azguard.emulators.files.request import FileRequest
 from azguard.frozen import frozen
@@ -173,4 +174,4 @@ def _read_time(text: str) -> float:
 
 
 def _unauthenticated(why: str) -> ServiceError:
-    return ServiceError("AuthenticationFailed", details={"AuthenticationErrorDetail": why})
+    return ServiceError("AuthenticationFailed", details=answers.text("AuthenticationErrorDetail", why))
