@@ -129,7 +129,7 @@ class LockRules:
         holders = with_pair(ghost.holders, who, None)
         return ghost._replace(holders=holders, killed=ghost.killed | {who})
 
-    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         lease = find_lock(services).lease
         if ended.status == 75 and (lease is None or lease.id != _OTHERS_LEASE):
             raise Violation(f"{who} waits for ever")

@@ -84,7 +84,7 @@ class Rules(Protocol):
     def see_kill(self, ghost: Any, who: str) -> Any:
         """Take note that a process was killed."""
 
-    def see_end(self, ghost: Any, who: str, ended: Ended, services: Services) -> Any:
+    def see_end(self, ghost: Any, who: str, ended: Ended, services: Services, now: float) -> Any:
         """Take note of the end of a process."""
 
     def check_over(self, ghost: Any, services: Services, now: float) -> None:

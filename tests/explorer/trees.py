@@ -94,7 +94,7 @@ class TreeRules:
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
         return ghost
 
-    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         if ended.status not in (0, 20, 42, 53):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
         items = {name: item for name, item in ghost.items if name.startswith(f"{who} ")}

@@ -167,7 +167,7 @@ class UpdateRules:
         forgotten = ghost.forgotten | (ghost.wiped & {op})
         return ghost._replace(settled=ghost.settled | {op}, forgotten=forgotten)
 
-    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         op = self._ops[who]
         appliers = dict(ghost.applied).get(op, ())
         if who in self._others:

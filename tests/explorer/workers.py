@@ -89,7 +89,7 @@ class WorkerRules:
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
         return ghost._replace(running=with_pair(ghost.running, who, None))
 
-    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         if ended.status not in (0, 20, 53, 74):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))

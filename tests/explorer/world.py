@@ -326,7 +326,7 @@ class World:
             return _put(state, index, ProcessState(node, round(state.now + step.seconds, 6), versions=versions))
         state = _put(state, index, ProcessState(node, versions=versions))
         if isinstance(step, Ended):
-            ghost = self.scenario.rules.see_end(state.ghost, who, step, state.services)
+            ghost = self.scenario.rules.see_end(state.ghost, who, step, state.services, state.now)
             return self._settle(state._replace(ghost=ghost))
         return state
 

@@ -80,7 +80,7 @@ class WriteRules:
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
         return ghost
 
-    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         is_applied = bool(dict(ghost.applied).get(who))
         if ended.status == 0 and not is_applied:
             raise Violation(f"{who} ended 0 ({ended.outcome}), and was not applied")
