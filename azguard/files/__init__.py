@@ -10,10 +10,10 @@ has no lease (directories) can only be compared.
 ``content``       the content of a file: read, ranges of it listed, written, cleared; and its length
 ``copies``        a file as a copy of another one, or of a blob
 ``replacing``     new content for a file, and its rename into place under the guard of the conditions
-``temporary``     the temporary file that is filled first, and the notes of it
+``temporary``     the temporary file that is filled first, the notes of it, and the requests that fill and rename a file
 ``trees``         files and folders below a directory, as trees of files see them
 ``handles``       who has what open over SMB, told with a refusal; closing it, and so breaking the lock of a file
-``writes``        one write, and its outcome where the answer is lost
-``guarding``      lease, compare, write: how a write of a share or a file is guarded, and what a killed one left
+``guarding``      lease, compare, write: one write, its guard, its outcome where the answer is lost; and what a
+                  killed one left
 ``updates``       safe-update: content and metadata, and the lease around each write
 """

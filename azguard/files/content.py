@@ -15,10 +15,9 @@ from typing import BinaryIO, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown, UsageError, build_incomplete
-from azguard.files import guarding, writes
+from azguard.files import guarding, temporary
 from azguard.files.entries import drop_own
-from azguard.files.guarding import Guarding
-from azguard.files.writes import FileWrite, Held
+from azguard.files.guarding import FileWrite, Guarding, Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -231,7 +230,7 @@ def resize_file(
         Changed, Locked, OutcomeUnknown: as ``put``.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
     """
-    given = writes.describe_size(size)
+    given = temporary.describe_size(size)
     write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=given)
     done = guarding.perform(write, guarding_by, deadline)
     return ContentWritten(**vars(done), content_length=size)
@@ -290,11 +289,11 @@ class _RangeRun:
             target=given.target,
             conditions=given.conditions,
             operation=FILE_PUT_RANGE,
-            given=writes.describe_range(start, length, piece),
+            given=temporary.describe_range(start, length, piece),
         )
         if self.held is not None and self.held.may_move:
             self.held = guarding.exclude_late(given.target, self.held, given.guarding, deadline)
-        self.last = writes.send(write, self.held, deadline)
+        self.last = guarding.send(write, self.held, deadline)
         self.attempts += self.last.attempts
         self.done_bytes += length
         if self.held is not None:

@@ -9,9 +9,9 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
-from azguard.files import handles, writes
+from azguard.files import guarding, handles, temporary
 from azguard.files.entries import DirectoryShown, describe_directory
-from azguard.files.writes import FileWrite
+from azguard.files.guarding import FileWrite
 from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
@@ -46,9 +46,9 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
         OutcomeUnknown: the answer was lost, and it is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-directory
     """
-    before = writes.require_version(target, conditions, deadline)
+    before = guarding.require_version(target, conditions, deadline)
     write = FileWrite(target=target, conditions=conditions, operation=DIRECTORY_DELETE, before=before)
-    return writes.send(write, None, deadline)
+    return guarding.send(write, None, deadline)
 
 
 @frozen
@@ -71,12 +71,12 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     """
     check_same_share(source, target)
     _check_outside(source, target)
-    writes.require_version(find_replaced(target), conditions, deadline)
+    guarding.require_version(find_replaced(target), conditions, deadline)
     before = properties.fetch(source, Conditions(), deadline)
     creates_only = conditions.guard == "if-none-match"
     request = WriteRequest[Any](
         target=target,
-        send=lambda: writes.rename_once(
+        send=lambda: temporary.rename_once(
             source, target, deadline, overwrite=not creates_only, destination_lease_id=conditions.lease_id
         ),
         look=lambda patience: _find_rename_outcome(target, before.file_id, patience),
@@ -108,7 +108,7 @@ def preview_rename(
     etag = quote_etag(properties.fetch(source, Conditions(), deadline).etag)
     versions.require_version(source, expected, etag, reason="share_or_file_changed")
     replaced = find_replaced(target)
-    writes.require_version(replaced, conditions, deadline)
+    guarding.require_version(replaced, conditions, deadline)
     if conditions.guard == "if-none-match":
         _require_absent(target, replaced, deadline)
     return Written(address=str(target.address), etag=etag, guard=conditions.guard, attempts=0, outcome=WOULD_RENAME)

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.files import guarding, writes
-from azguard.files.guarding import Guarding
-from azguard.files.writes import FileWrite, Held
+from azguard.files import guarding
+from azguard.files.guarding import FileWrite, Guarding, Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -220,9 +219,9 @@ def change_directory(target: Target, smb: SmbProperties, conditions: Conditions,
         OutcomeUnknown: the answer was lost. Nothing tells whose the properties are.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-directory-properties
     """
-    writes.require_version(target, conditions, deadline)
+    guarding.require_version(target, conditions, deadline)
     write = FileWrite(target=target, conditions=conditions, operation=DIRECTORY_SET_PROPERTIES, given=vars(smb))
-    return writes.send(write, None, deadline)
+    return guarding.send(write, None, deadline)
 
 
 def replace_metadata(
@@ -240,7 +239,7 @@ def replace_metadata(
     if target.kind is not Kind.DIR:
         conditions = guarding.take_over(target, conditions, guarding_by, deadline)
     if target.kind is Kind.DIR or conditions.expected_etag is None:
-        found = writes.require_version(target, conditions, deadline)
+        found = guarding.require_version(target, conditions, deadline)
         if found is None:
             found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
         return _replace_file_metadata(target, wanted, conditions, found, None, deadline)
@@ -261,5 +260,5 @@ def _replace_file_metadata(
         given={"metadata": stamped},
         op=op,
     )
-    written = writes.send(write, held, deadline)
+    written = guarding.send(write, held, deadline)
     return Rewritten(written, conditions.expected_etag, stamped[KEY])

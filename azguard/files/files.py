@@ -20,10 +20,9 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
-from azguard.files import directories, entries, guarding, handles, temporary, writes
+from azguard.files import directories, entries, guarding, handles, temporary
 from azguard.files.entries import FileShown, describe_file
-from azguard.files.guarding import Guarding
-from azguard.files.writes import FileWrite, Held
+from azguard.files.guarding import FileWrite, Guarding, Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
@@ -253,7 +252,7 @@ def _send_rename(given: FileRename, replaced: Held | None, held: Held | None, kn
 
 
 def _send_once(given: FileRename, replaced: Held | None, held: Held | None) -> Mapping[str, Any]:
-    return writes.rename_once(
+    return temporary.rename_once(
         given.source,
         given.target,
         given.deadline,

@@ -17,12 +17,11 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
 from azguard.errors import BadRequest, Changed, Exists, Gone, Locked, NotFound, OutcomeUnknown, UsageError
-from azguard.files import guarding, temporary, writes
+from azguard.files import guarding, temporary
 from azguard.files.content import FileDownload
 from azguard.files.entries import SmbProperties
-from azguard.files.guarding import Guarding
+from azguard.files.guarding import Guarding, Held
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
-from azguard.files.writes import Held
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
@@ -181,7 +180,7 @@ def _rename(
         give_lease(made, str(lease_id), deadline)
     request = WriteRequest[Any](
         target=version.target,
-        send=lambda: writes.rename_once(
+        send=lambda: temporary.rename_once(
             made.target,
             version.target,
             deadline,

@@ -14,8 +14,7 @@ from azguard.address import Address, Kind
 from azguard.errors import NotFound
 from azguard.files import guarding
 from azguard.files.entries import drop_own
-from azguard.files.guarding import Guarding
-from azguard.files.writes import FileWrite
+from azguard.files.guarding import FileWrite, Guarding
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag

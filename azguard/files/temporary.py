@@ -6,6 +6,8 @@ send one again by itself: so after each create and resize the file gets another 
 
 It is noted before it is created, and the note is deleted when the file has its own name, or is deleted: by it, the next
 azguard on this machine deletes the file of a killed process.
+
+The requests with which any file is filled, resized and renamed are here, too.
 """
 
 import hashlib
@@ -18,7 +20,6 @@ from typing import Any, BinaryIO
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
-from azguard.files import writes
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.processes.locked_file import ProcessNote, ProcessNotes
@@ -29,15 +30,16 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
-from azguard.resources import properties
-from azguard.resources.copies import PENDING
+from azguard.resources import copies, properties
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
+    DIRECTORY_RENAME,
     FILE_ABORT_COPY,
     FILE_CREATE,
     FILE_DELETE,
     FILE_PUT_RANGE,
+    FILE_RENAME,
     FILE_SET_PROPERTIES,
 )
 from azguard.wire.rows import Operation
@@ -54,6 +56,32 @@ PIECE_BYTES = 4 * 1024 * 1024
 _GROWTH = 2
 # Before another name is tried: a gateway that cannot reach the service answers in a millisecond.
 _PAUSE_SECONDS = 0.2
+
+
+def rename_once(
+    source: Target, target: Target, deadline: Deadline, *, overwrite: bool = False, **settings: Any
+) -> Answer:
+    """Send one rename of a file or a directory inside its share, and return the version that its answer tells."""
+    operation = DIRECTORY_RENAME if source.kind is Kind.DIR else FILE_RENAME
+    replaces = "true" if overwrite else "false"
+    timeouts, from_url = write_timeouts(deadline), copies.to_url(source)
+    return call(operation, target, timeouts, rename_source=from_url, replace_if_exists=replaces, **settings)
+
+
+def describe_range(start: int, length: int, content: bytes | None) -> Mapping[str, Any]:
+    """Return the arguments of ``FILE_PUT_RANGE`` that write content over a range; None clears the range."""
+    is_clear = content is None
+    return {
+        "body": content,
+        "range": f"bytes={start}-{start + length - 1}",
+        "write": "clear" if is_clear else "update",
+        "body_type": None if is_clear else "application/octet-stream",
+    }
+
+
+def describe_size(size: int) -> Mapping[str, Any]:
+    """Return the arguments of ``FILE_SET_PROPERTIES`` that set the length of a file."""
+    return {"size": size, "permission": "preserve"}
 
 
 def _open_note(notes: ProcessNotes | None, target: Target, name: str) -> ProcessNote | None:
@@ -110,7 +138,7 @@ def stop_copy(target: Target, lease_id: str | None, deadline: Deadline) -> None:
     """Stop what the service copies into a temporary file, if anything; raise no error."""
     headers = Conditions(lease_id=lease_id).request_headers
     found = send_once(lambda: properties.fetch(target, Conditions(lease_id=lease_id), deadline)).answer
-    if found is not None and found.copy.status == PENDING:
+    if found is not None and found.copy.status == copies.PENDING:
         timeouts = write_timeouts(deadline, 1.0)
         send_once(lambda: call(FILE_ABORT_COPY, target, timeouts, headers=headers, copyid=found.copy.id))
 
@@ -176,7 +204,7 @@ class TemporaryFile:
         patience = other.step = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
-            send=lambda: writes.rename_once(self.target, other.target, patience),
+            send=lambda: rename_once(self.target, other.target, patience),
             look=lambda left: self._find_renamed(other, left),
         )
         try:
@@ -226,7 +254,7 @@ class TemporaryFile:
         patience = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
-            send=lambda: self._call(FILE_PUT_RANGE, writes.describe_range(offset, len(piece), piece), patience),
+            send=lambda: self._call(FILE_PUT_RANGE, describe_range(offset, len(piece), piece), patience),
             look=lambda _: Finding(Verdict.UNKNOWN),
             # The same bytes at the same place.
             is_idempotent=True,
@@ -240,7 +268,7 @@ class TemporaryFile:
         patience = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
-            send=lambda: self._call(FILE_SET_PROPERTIES, writes.describe_size(size), patience),
+            send=lambda: self._call(FILE_SET_PROPERTIES, describe_size(size), patience),
             look=lambda left: self._find_size(size, left),
             # One that came late would undo a later one.
             resend=False,

@@ -22,13 +22,12 @@ from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import AzguardError, Changed, NotFound, TransformFailed, UsageError
-from azguard.files import guarding, temporary, writes
+from azguard.files import guarding, temporary
 from azguard.files.content import FileDownload
 from azguard.files.entries import SmbProperties, drop_own
-from azguard.files.guarding import Guarding
+from azguard.files.guarding import Guarding, Held
 from azguard.files.replacing import choose_smb, give_lease
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
-from azguard.files.writes import Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -253,7 +252,7 @@ class FileContent(LeasedUpdate):
         def commit(held: str | None) -> CommittedVersion:
             self.check_under_callers_lease(state, deadline)
             try:
-                answer = writes.rename_once(
+                answer = temporary.rename_once(
                     made.target,
                     self.target,
                     deadline,

@@ -8,7 +8,7 @@ import pytest
 from azguard.accounts.account import Account, Auth, Target, from_connection_string
 from azguard.address import Address, Kind
 from azguard.errors import ConfigError
-from azguard.files import writes
+from azguard.files import temporary
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.resources import properties
@@ -52,7 +52,7 @@ def test_a_login_says_which_of_its_rights_it_means() -> None:
 def test_a_sas_goes_along_with_the_source_of_a_rename() -> None:
     recorder = Recorder()
     target = Target(Account("contoso", PLACE, Auth.SAS, "?sv=2026&sig=abc", {"client": recorder}), ADDRESS)
-    writes.rename_once(target, target, Deadline())
+    temporary.rename_once(target, target, Deadline())
     url = "https://contoso.file.core.windows.net/team/reports/plan.?"
     sent = recorder.asked
     assert (sent.url, sent.headers["x-ms-file-rename-source"]) == (
