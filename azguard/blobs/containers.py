@@ -34,6 +34,8 @@ from azguard.resources import lifecycles, parts, properties
 from azguard.resources.parts import Policies, Rewritten, VersionedPolicies, canonicalize
 from azguard.resources.properties import KeptShown, describe_kept
 from azguard.times import http_date
+from azguard.updates.compared import ComparedMetadata, StampedMetadata
+from azguard.updates.resource import CommittedVersion
 from azguard.wire.call import call
 from azguard.wire.operations.containers import (
     CONTAINER_DELETE,
@@ -248,3 +250,16 @@ def replace_metadata(
     )
     known = None if conditions.expected_etag is None else before
     return Rewritten.of(target, conditions.guard, settled, known, stamped[KEY])
+
+
+@frozen
+class ContainerMetadata(ComparedMetadata):
+    """The metadata of a container, as a JSON object of strings: see ``compared``."""
+
+    def fetch(self, deadline: Deadline) -> StampedMetadata:
+        found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
+        return StampedMetadata(found.metadata or {}, found.etag, found.last_modified)
+
+    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
+        """Send Set Container Metadata once."""
+        return CommittedVersion.of(parts.send_metadata(self.target, stamped, Conditions(lease_id=lease_id), deadline))

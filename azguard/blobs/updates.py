@@ -1,8 +1,6 @@
-"""Safe-update of the content of a blob: its adapter, and text that is added to an append blob.
+"""Safe-update of the content and of the metadata of a blob, and text that is added to an append blob."""
 
-The adapters of other parts of a blob have the base class in common with it.
-"""
-
+import json
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -229,6 +227,60 @@ class BlobContent(LeasableBlob):
         return replace(state, preserved=kept, fence=theirs, must_rewrite=theirs != self.lock_fence)
 
 
+@frozen
+class BlobMetadata(LeasableBlob):
+    """A blob's metadata, as a JSON object of strings. Works on every type of blob."""
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read the metadata and ETag from one response."""
+        from azguard.documents.metadata import as_json  # which an update of content does not need
+
+        try:
+            found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
+            fence = self._read_fence(deadline)
+        except NotFound as error:
+            return to_missing_version(error, b"{}", None)
+        rest = (Settings.of_blob(found, {}), found.size, found.content_settings.content_md5)
+        state = to_current_version(as_json(drop_lineage(found.metadata)), found, rest)
+        return replace(
+            state, lineage=replace(state.lineage, tiered=refusals.find_chosen_tier(found) is not None), fence=fence
+        )
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Commit:
+        """Return the Set Blob Metadata."""
+        from azguard.documents.metadata import from_json
+
+        if state.etag is None:
+            raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
+        metadata = from_json(content)
+        self._keep(state, lease_id, deadline)
+        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
+        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
+        metadata: dict[str, str] = json.loads(state.content)
+        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        from azguard.documents.metadata import count_room
+
+        return count_room(json.loads(content), KEY)
+
+    def canonicalize(self, content: bytes) -> bytes:
+        from azguard.documents.metadata import as_json, from_json
+
+        return as_json(from_json(content))
+
+    def _read_fence(self, deadline: Deadline) -> int | None:
+        # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
+        if self.lock_fence is None:
+            return None
+        fence, _ = refusals.read_standing_fence(self.target, self.lease_id, deadline)
+        return fence
+
+
 def _condition_on(state: CurrentVersion, lease_id: str | None) -> Conditions:
     headers = {"If-None-Match": "*"} if state.etag is None else {"If-Match": state.etag}
     return Conditions(headers, "if-match", state.etag, lease_id=lease_id)
@@ -254,12 +306,7 @@ def to_missing_version(error: NotFound, content: bytes, preserved: object) -> Cu
     """Return the state of a blob that does not exist."""
     if error.service_code == "ContainerNotFound":
         raise error
-    return CurrentVersion(
-        content=content,
-        etag=None,
-        lineage=Lineage(),
-        preserved=preserved,
-    )
+    return CurrentVersion(content=content, etag=None, lineage=Lineage(), preserved=preserved)
 
 
 def add_lineage(metadata: Mapping[str, str], state: CurrentVersion, lineage: Lineage | None) -> dict[str, str]:

@@ -198,7 +198,7 @@ def resource(env: Environment, target: Target, given: UpdateOptions, plan: Updat
 
 def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id: str | None) -> UpdatableResource:
     if given.tags or target.kind is Kind.CONTAINER:
-        from azguard.blobs.metadata_updates import ContainerMetadata
+        from azguard.blobs.containers import ContainerMetadata
         from azguard.blobs.tags import BlobTags
 
         if given.tags:
@@ -210,7 +210,7 @@ def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id:
 
         keeper = VersionKeeper(target)
     if given.metadata:
-        from azguard.blobs.metadata_updates import BlobMetadata
+        from azguard.blobs.updates import BlobMetadata
 
         return BlobMetadata(target, lease_id, given.fence, keeper)
     from azguard.blobs.updates import BlobContent

@@ -16,8 +16,7 @@ from azguard.accounts import account
 from azguard.accounts.account import Account, Target
 from azguard.accounts.endpoints import plain
 from azguard.address import Address, Kind
-from azguard.blobs.metadata_updates import BlobMetadata
-from azguard.blobs.updates import BlobContent
+from azguard.blobs.updates import BlobContent, BlobMetadata
 from azguard.commands.safe_update import typed_edits
 from azguard.documents import edits
 from azguard.errors import AzguardError

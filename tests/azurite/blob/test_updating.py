@@ -15,8 +15,7 @@ from azguard.accounts.account import Target, from_connection_string
 from azguard.address import Address, Kind
 from azguard.blobs.content.put_blob import put
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.blobs.metadata_updates import BlobMetadata
-from azguard.blobs.updates import BlobContent
+from azguard.blobs.updates import BlobContent, BlobMetadata
 from azguard.errors import AzguardError, BadRequest, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions

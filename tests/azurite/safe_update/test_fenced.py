@@ -9,8 +9,7 @@ from azure.storage.blob import BlobClient
 
 from azguard.accounts.account import Target, from_connection_string
 from azguard.address import Address, Kind
-from azguard.blobs.metadata_updates import BlobMetadata
-from azguard.blobs.updates import BlobContent
+from azguard.blobs.updates import BlobContent, BlobMetadata
 from azguard.errors import BadRequest, LockLost, NotFound
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op

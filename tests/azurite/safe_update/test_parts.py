@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from azguard.blobs.metadata_updates import ContainerMetadata
+from azguard.blobs.containers import ContainerMetadata
 from azguard.blobs.tags import BlobTags
 from azguard.queues.queues import QueueMetadataUpdate
 from tests.support import forked, queue_world
