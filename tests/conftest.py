@@ -19,7 +19,6 @@ from azguard.emulators.azurite_process import Azurite
 from azguard.folders import Folders
 from tests.support import (
     azurites,
-    cases,
     emulator_world,
     files_world,
     forked,
@@ -97,12 +96,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[Any]) -> None:
     """Fork the workers from one process."""
     forked_workers.prepare(config, specs)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Add to the coverage what ran before the workers were forked."""
-    forked_workers.hand_over(node.config)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -196,24 +189,6 @@ def _spread(items: list[pytest.Item], groups: Mapping[pytest.Item, str | None]) 
             else:
                 places[item] = number / len(alike) * end
     items.sort(key=places.__getitem__)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Measure the coverage in the units alone, and there in the first case of each test, if at all.
-
-    To trace a test takes as long again as to run it, and the other cases run the same lines, but for few. So do models,
-    and what reads the source runs none.
-    """
-    test = item.nodeid.partition("[")[0]
-    is_plain = not any(item.get_closest_marker(name) for name in ("thorough", "xdist_group"))
-    first = is_plain and test.startswith("tests/unit/") and test not in _measured
-    _measured.add(test)
-    with cases.measured(first=first):
-        return (yield)
-
-
-_measured: set[str] = set()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,9 +6,7 @@ instead.
 """
 
 import inspect
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -29,10 +27,9 @@ def cases(
         @wraps(test)
         def try_all(subtests: pytest.Subtests, **fixtures: Any) -> None:
             own = {"subtests": subtests} if "subtests" in parameters else {}
-            for number, values in enumerate(rows):
+            for values in rows:
                 try:
-                    with measured(first=number == 0):
-                        test(**dict(zip(wanted, values, strict=True)), **fixtures, **own)
+                    test(**dict(zip(wanted, values, strict=True)), **fixtures, **own)
                 except (Exception, pytest.fail.Exception):  # reported, and the next case is tried
                     with subtests.test(_name(values, ids)):
                         raise
@@ -58,22 +55,3 @@ def _read_row(row: Any, count: int) -> tuple[Any, ...]:
 def _name(values: tuple[Any, ...], ids: Callable[[Any], object] | None) -> str:
     shown = ", ".join(repr(each) if ids is None else str(ids(each)) for each in values)
     return shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}…"
-
-
-@contextmanager
-def measured(*, first: bool) -> Iterator[None]:
-    """Measure the coverage in the first case alone: the others run the same lines, and tracing takes time."""
-    stopped = [] if first else list(_stop_coverage())
-    try:
-        yield
-    finally:
-        for each in reversed(stopped):
-            each.start()
-
-
-def _stop_coverage() -> Iterator[Any]:
-    """Stop all that measures, which is two in a worker, and yield them."""
-    loaded = sys.modules.get("coverage")
-    while loaded and (running := loaded.Coverage.current()):
-        running.stop()
-        yield running

@@ -2,12 +2,10 @@
 
 import os
 import shlex
-import shutil
 import sys
 import types
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +14,6 @@ from tests.support import forked, forked_client
 
 # Fewer workers import the tests faster than they would be forked.
 _FEW = 3
-# Beside the socket: which lines ran while the tests were imported.
-_COVERED = ".coverage"
-_MEASURED = pytest.StashKey[Path]()
 
 
 def prepare(config: pytest.Config, specs: Sequence[Any]) -> None:
@@ -28,14 +23,6 @@ def prepare(config: pytest.Config, specs: Sequence[Any]) -> None:
     path = forked.await_ready(forked.start(__name__, *map(str, config.invocation_params.args)))
     for spec in specs:
         spec.python = shlex.join([sys.executable, "-I", "-S", forked_client.__file__, path])
-    config.stash[_MEASURED] = Path(path + _COVERED)
-
-
-def hand_over(config: pytest.Config) -> None:
-    """Put what was measured where pytest-cov looks; a worker that begins would delete it there."""
-    found = config.stash.get(_MEASURED, None)
-    if found is not None and found.exists():
-        shutil.move(found, Path.cwd() / f"{_COVERED}.imports")
 
 
 def main(path: str, words: Sequence[str]) -> None:
@@ -43,15 +30,7 @@ def main(path: str, words: Sequence[str]) -> None:
     alone = ["--collect-only", "-qq", "-n", "0", "-p", "no:cacheprovider"]
     # A worker tells what is wrong with a test, or with the words.
     with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
-        if any(word.startswith("--cov") for word in (*words, *os.environ.get("PYTEST_ADDOPTS", "").split())):
-            import coverage
-
-            measured = coverage.Coverage(data_file=path + _COVERED)
-            with measured.collect():
-                pytest.main([*words, *alone, "--no-cov"])
-            measured.save()
-        else:
-            pytest.main([*words, *alone])
+        pytest.main([*words, *alone])
     # Pytest, which rewrites it, comes first. In a new clone each worker would take two seconds to make this table.
     from hypothesis.internal import charmap
 
