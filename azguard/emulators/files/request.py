@@ -223,16 +223,21 @@ def _split_url(url: str) -> SplitResult:
 
 
 def is_here(request: FileRequest, url: str) -> bool:
-    """Return whether a URL, or a path, is one of the account that a request is for, on the same host."""
+    """Return whether a URL, or a path, is one of the account that a request is for, on this host or in the cloud.
+
+    ``az`` names the account in the cloud, whatever its endpoint is.
+    """
     parts = _split_url(url)
+    if parts.netloc.startswith(f"{request.account}.file."):
+        return True
     begins = f"/{request.account}/"
     return parts.netloc in ("", request.host) and parts.path.startswith(begins) == request.raw_path.startswith(begins)
 
 
 def ask_source(request: FileRequest, url: str) -> FileRequest:
-    """Return a read of what a request names as its source, in the same account on the same host."""
+    """Return a read of what a request names as its source, in the same account."""
     parts = _split_url(url)
-    head = [("Host", request.host), (KEEP_DOTS, request.headers.get(KEEP_SOURCE_DOTS, ""))]
+    head = [("Host", parts.netloc or request.host), (KEEP_DOTS, request.headers.get(KEEP_SOURCE_DOTS, ""))]
     return read_request("GET", f"{parts.path}?{parts.query}", head, b"", [request.account])
 
 

@@ -8,6 +8,7 @@ from azure.storage.fileshare import FileSasPermissions, generate_file_sas
 from azguard.emulators.files import disk, shares
 from azguard.emulators.files.__main__ import ACCOUNT, KEY
 from tests.support.files_emulator import HOST, FilesEmulator, Reply
+from tests.support.places import REPOSITORY
 
 _KEEP = {"x-ms-allow-trailing-dot": "true"}
 _NEW = {"x-ms-type": "file", "x-ms-content-length": "2048"}
@@ -181,3 +182,24 @@ def test_a_range_tells_when_the_file_was_written(files: FilesEmulator) -> None:
     put = files.ask("PUT", "work/f?comp=range", {"x-ms-write": "update", "x-ms-range": "bytes=0-1"}, b"ab")
     read = files.ask("HEAD", "work/f")
     assert put.headers["x-ms-file-last-write-time"] == read.headers["x-ms-file-last-write-time"]
+
+
+def test_a_source_may_be_named_as_in_the_cloud(files: FilesEmulator) -> None:
+    """``az`` does so, whatever the endpoint of the account is."""
+    files.ask("PUT", "work/f", _NEW)
+    said = [
+        files.ask("PUT", "work/c", {"x-ms-copy-source": f"https://{ACCOUNT}.file.core.windows.net/{path}"}).said
+        for path in ("work/f", "work/none")
+    ]
+
+    assert said == [(202, None), (404, "ResourceNotFound")]
+    assert files.ask("HEAD", "work/c").headers["content-length"] == "2048"
+
+
+def test_the_page_tells_how_many_calls_of_clients_are_tried() -> None:
+    folder = REPOSITORY / "tests/clients"
+    texts = {name: (folder / name).read_text(encoding="utf-8") for name in ("az.txt", "azcopy.txt", "npm.mjs")}
+    counts = [text.count("await check(") or len(text.splitlines()) for text in texts.values()]
+    page = (REPOSITORY / "docs/files-emulator.md").read_text(encoding="utf-8")
+
+    assert [count for count in counts if f" | {count} | " not in page] == []
