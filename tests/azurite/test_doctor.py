@@ -84,9 +84,7 @@ def write_table(path: object, head: list[str], rows: list[list[str]]) -> None:
     path.write_text(_TABLE.sub(lambda _: text, path.read_text(encoding="utf-8")), encoding="utf-8")  # type: ignore[attr-defined]  # a path
 
 
-def test_the_page_shows_the_table_of_the_command(
-    whole: Diagnosis, both: Account, request: pytest.FixtureRequest
-) -> None:
+def test_the_page_shows_the_commands_table(whole: Diagnosis, both: Account, request: pytest.FixtureRequest) -> None:
     usual = run.list_checks(DoctorPlan(services=_ALL), both, Folders.of(os.environ), os.environ)
     found = {each.check: [each.verdict, each.detail] for each in whole.checks}
     # tests/system/test_doctor.py sees that they hold.
@@ -97,9 +95,7 @@ def test_the_page_shows_the_table_of_the_command(
     assert [[*each, ""][:4] for each in read_table(PAGE)] == rows
 
 
-def test_what_differs_on_the_emulators_is_what_their_page_says(
-    whole: Diagnosis, request: pytest.FixtureRequest
-) -> None:
+def test_the_emulators_differ_in_what_their_page_says(whole: Diagnosis, request: pytest.FixtureRequest) -> None:
     """In both directions: each difference is told, and what is told differs."""
     found = [[each.check, each.detail] for each in whole.checks if each.verdict == "differs"]
     if request.config.getoption("--write-docs"):
@@ -112,9 +108,7 @@ def test_the_files_emulator_differs_in_nothing(whole: Diagnosis) -> None:
     assert of_files == {"holds"}
 
 
-def test_on_a_service_like_the_live_one_all_holds_within_400_requests(
-    both: Account, cli: CliWorld, connection_string: str
-) -> None:
+def test_on_a_live_service_all_holds_in_400_requests(both: Account, cli: CliWorld, connection_string: str) -> None:
     plan = DoctorPlan(services=_ALL)
     said = run.count_requests(plan, run.list_checks(plan, both, Folders.of(os.environ), os.environ))
     service = LiveLike(both)
@@ -267,9 +261,7 @@ def test_what_a_sas_does_not_allow_is_named(both: Account) -> None:
     (("AccountKey=.*?;", f"AccountKey={'A' * 86}==;"), 43),
     ((r"BlobEndpoint=http://127.0.0.1:\d+", "BlobEndpoint=http://127.0.0.1:1"), 53),
 )
-def test_where_no_service_can_be_tried_the_exit_status_says_why(
-    cli: CliWorld, change: tuple[str, str], status: int
-) -> None:
+def test_without_a_service_the_exit_status_says_why(cli: CliWorld, change: tuple[str, str], status: int) -> None:
     there = replace(cli, connection_string=re.sub(*change, str(cli.connection_string)))
     ran = there.call("doctor", "--only", "blob", "-o", "json")
     assert (ran.code, ran.error["exit_code"], ran.out.startswith("{")) == (status, status, True)

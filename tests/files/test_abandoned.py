@@ -88,9 +88,7 @@ def test_a_write_goes_on_that_was_killed_while_its_lease_got_another_id(files_cl
     assert told == [(-signal.SIGKILL, 0, True)] * 2
 
 
-def test_an_acquire_of_a_killed_process_that_comes_late_is_ended_by_the_next_but_one(
-    files_cli: CliWorld, file: str
-) -> None:
+def test_a_late_acquire_of_a_killed_process_is_ended_by_the_next_but_one(files_cli: CliWorld, file: str) -> None:
     words = ("file", "properties", "set", file, "--content-type", "a/b", ANYHOW)
     with files_world.killing(files_cli) as killer:
         killer.world.call("file", "get", file)
@@ -202,9 +200,7 @@ def test_what_a_put_under_a_lock_left_is_deleted_with_the_lease_that_it_has(file
 
 
 @pytest.mark.parametrize("ahead_seconds", [7200, -7200])
-def test_how_old_a_temporary_file_is_the_date_of_an_answer_does_not_say(
-    files_cli: CliWorld, file: str, ahead_seconds: int
-) -> None:
+def test_no_date_tells_the_age_of_a_temporary_file(files_cli: CliWorld, file: str, ahead_seconds: int) -> None:
     share = file.partition("/")[0]
     files_world.client(files_cli, f"{share}/{PREFIX}{'0' * 16}.tmp").create_file(0)
     with proxy.running(files_world.port(files_cli), lambda _: Chosen(ahead_seconds=ahead_seconds)) as between:
@@ -218,9 +214,7 @@ def test_how_old_a_temporary_file_is_the_date_of_an_answer_does_not_say(
 
 
 @pytest.mark.parametrize("ahead_seconds", [7200, -7200])
-def test_the_lease_on_a_file_is_not_broken_by_the_date_of_an_answer(
-    files_cli: CliWorld, file: str, ahead_seconds: int
-) -> None:
+def test_the_lease_on_a_file_is_not_broken_by_a_date(files_cli: CliWorld, file: str, ahead_seconds: int) -> None:
     address = f"file:{file}"
     assert files_cli.call("lease", "acquire", address, "--infinite", "--reason", "long work").code == 0
     with proxy.running(files_world.port(files_cli), lambda _: Chosen(ahead_seconds=ahead_seconds)) as between:

@@ -234,9 +234,7 @@ def test_a_put_whose_temporary_file_another_deletes_says_so(files_cli: CliWorld,
 
 
 @pytest.mark.parametrize("words", [("prune", "{share}"), ("put", "{share}/next", "--allow-empty")])
-def test_a_temporary_file_that_has_not_got_its_lease_is_deleted(
-    files_cli: CliWorld, file: str, words: tuple[str, ...]
-) -> None:
+def test_a_temporary_file_without_its_lease_is_deleted(files_cli: CliWorld, file: str, words: tuple[str, ...]) -> None:
     client, share = files_world.client(files_cli, file), file.partition("/")[0]
     lease = ShareLeaseClient(client)
     lease.acquire()

@@ -159,9 +159,7 @@ def test_a_copy_under_ones_own_lease_leaves_the_new_version_leased(files_cli: Cl
     assert (content_of(files_cli, new), leftovers(files_cli, new)) == (CONTENT, [])
 
 
-def test_nothing_of_a_pending_copy_is_seen_at_its_destination(
-    files_cli: CliWorld, source: str, elsewhere: Elsewhere
-) -> None:
+def test_no_pending_copy_is_seen_at_its_destination(files_cli: CliWorld, source: str, elsewhere: Elsewhere) -> None:
     new, seen = f"{source}-2", list[str]()
 
     def look() -> None:
@@ -187,9 +185,7 @@ def test_a_copy_that_takes_too_long_is_stopped(files_cli: CliWorld, source: str,
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_the_copy_and_leaves_nothing(
-    files_cli: CliWorld, source: str, elsewhere: Elsewhere, number: signal.Signals
-) -> None:
+def test_a_signal_stops_a_copy(files_cli: CliWorld, source: str, elsewhere: Elsewhere, number: signal.Signals) -> None:
     process = files_cli.begin_fork("file", "copy", f"{source}-2", "--source", elsewhere.url)
     until(lambda: elsewhere.asked)
     process.send_signal(number)
@@ -197,9 +193,7 @@ def test_a_signal_stops_the_copy_and_leaves_nothing(
     assert (process.returncode, leftovers(files_cli, source)) == (128 + number, [])
 
 
-def test_a_killed_copy_leaves_a_temporary_file_whose_copy_can_be_stopped(
-    files_cli: CliWorld, source: str, elsewhere: Elsewhere
-) -> None:
+def test_what_a_killed_copy_leaves_can_be_stopped(files_cli: CliWorld, source: str, elsewhere: Elsewhere) -> None:
     with files_world.killing(files_cli) as killer:
         killer.kill(of_temporary(source), "file", "copy", f"{source}-2", "--source", elsewhere.url)
     left = f"{source.partition('/')[0]}/{leftovers(files_cli, source)[0]}"
@@ -213,9 +207,7 @@ def test_a_killed_copy_leaves_a_temporary_file_whose_copy_can_be_stopped(
     assert (files_cli.call("file", "delete", left, ANYHOW).code, leftovers(files_cli, source)) == (0, [])
 
 
-def test_a_copy_of_another_program_is_stopped_under_the_lease_of_its_file(
-    files_cli: CliWorld, source: str, elsewhere: Elsewhere
-) -> None:
+def test_a_copy_of_another_is_stopped_under_its_lease(files_cli: CliWorld, source: str, elsewhere: Elsewhere) -> None:
     theirs = files_world.client(files_cli, f"{source}-2")
     theirs.start_copy_from_url(elsewhere.url)
     lease = theirs.acquire_lease().id
@@ -263,9 +255,7 @@ def test_a_copy_whose_answer_is_lost_is_settled(files_cli: CliWorld, source: str
     assert log
 
 
-def test_a_copy_that_a_gateway_answers_for_the_service_is_not_sent_without_a_pause(
-    files_cli: CliWorld, source: str
-) -> None:
+def test_a_copy_that_a_gateway_answers_is_not_sent_without_a_pause(files_cli: CliWorld, source: str) -> None:
     sent: list[Request] = []
 
     def decide(request: Request) -> Fault:
@@ -280,9 +270,7 @@ def test_a_copy_that_a_gateway_answers_for_the_service_is_not_sent_without_a_pau
     assert (ran.code, len(sent) < 8, share_of(files_cli, source)) == (53, True, ["plan.txt"])
 
 
-def test_the_network_may_send_a_copy_twice_that_is_pending(
-    files_cli: CliWorld, source: str, elsewhere: Elsewhere
-) -> None:
+def test_the_network_may_send_a_pending_copy_twice(files_cli: CliWorld, source: str, elsewhere: Elsewhere) -> None:
     elsewhere.is_open = True
     words = ("file", "copy", f"{source}-2", "--source", elsewhere.url)
     ran, _ = files_world.spoilt(files_cli, Fault.REPLAYED, *words, which=".tmp")

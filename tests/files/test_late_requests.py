@@ -88,9 +88,7 @@ def test_a_record_of_the_holder_that_comes_late(files_cli: CliWorld, story: str)
 
 
 @pytest.mark.parametrize("words", [("file", "put", "{file}"), ("safe-update", "file:{file}", "--set", "n=2")])
-def test_a_lease_that_comes_after_its_release_is_ended_by_the_next_write(
-    files_cli: CliWorld, words: tuple[str, ...]
-) -> None:
+def test_a_lease_after_its_release_is_ended_by_the_next_write(files_cli: CliWorld, words: tuple[str, ...]) -> None:
     file, lost = files_world.make(files_cli, b'{"n": 1}'), list[Request]()
 
     def decide(request: Request) -> Fault:
@@ -113,9 +111,7 @@ def test_a_lease_that_comes_after_its_release_is_ended_by_the_next_write(
 @pytest.mark.parametrize(
     "words", [("file", "put", "{file}", "--last-writer-wins"), ("safe-update", "file:{file}", "--set", "n=2")]
 )
-def test_a_create_of_the_temporary_file_that_comes_twice_empties_nothing(
-    files_cli: CliWorld, words: tuple[str, ...]
-) -> None:
+def test_a_temporary_file_created_twice_is_not_emptied(files_cli: CliWorld, words: tuple[str, ...]) -> None:
     file, made = files_world.make(files_cli, b'{"n": 1}'), list[Request]()
     share = file.partition("/")[0]
 
@@ -257,9 +253,7 @@ def test_a_write_whose_lease_was_broken_is_refused_under_the_next_one(files_cli:
         ("file", "metadata", "set", "{file}", "--metadata", "a=1", "--etag", "{etag}"),
     ],
 )
-def test_an_acquire_that_comes_after_the_release_locks_no_file_for_ever(
-    files_cli: CliWorld, words: tuple[str, ...]
-) -> None:
+def test_an_acquire_after_the_release_locks_no_file_for_ever(files_cli: CliWorld, words: tuple[str, ...]) -> None:
     file = files_world.make(files_cli)
     late = Late(files_cli, file, " acquire", "never", loses=False)
 

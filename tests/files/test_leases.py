@@ -15,9 +15,7 @@ def file(files_cli: CliWorld) -> str:
 
 
 @pytest.mark.parametrize(("kind", "term"), [("share", ["--lease-duration", "15s"]), ("file", ["--infinite"])])
-def test_a_lease_is_acquired_changed_shown_and_released(
-    files_cli: CliWorld, file: str, kind: str, term: list[str]
-) -> None:
+def test_a_lease_is_acquired_shown_and_released(files_cli: CliWorld, file: str, kind: str, term: list[str]) -> None:
     address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
     taken = files_cli.call("lease", "acquire", address, *term, "--reason", "repair").json
     shown = files_cli.call("lease", "show", address).json
@@ -105,9 +103,7 @@ def test_the_leased_shares_of_an_account_are_listed(files_cli: CliWorld, file: s
 
 @pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize("kind", ["share", "file"])
-def test_each_operation_is_settled_when_its_answer_is_lost(
-    files_cli: CliWorld, file: str, kind: str, fault: Fault
-) -> None:
+def test_each_operation_is_settled_after_a_loss(files_cli: CliWorld, file: str, kind: str, fault: Fault) -> None:
     address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
     first, second = str(uuid.uuid4()), str(uuid.uuid4())
     term = ["--infinite"] if kind == "file" else ["--lease-duration", "60s"]

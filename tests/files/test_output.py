@@ -60,9 +60,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) ->
         jsonschema.Draft202012Validator(schema).validate(ran.json)
 
 
-def test_who_has_a_file_open_is_told_in_the_shape_that_scripts_rely_on(
-    tmp_path: Path, smb_emulator: SmbEmulator
-) -> None:
+def test_who_has_a_file_open_is_told_in_the_shape_of_scripts(tmp_path: Path, smb_emulator: SmbEmulator) -> None:
     cli, file = CliWorld(tmp_path, smb_emulator.connection_string), "open/a.txt"
     smb_emulator.service.create_share("open").get_file_client("a.txt").upload_file(b"x")
     with smb_emulator.connect("open") as tree:

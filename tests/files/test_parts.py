@@ -33,9 +33,7 @@ def set_metadata(cli: CliWorld, noun: str, address: str, *words: str) -> Ran:
 
 
 @pytest.mark.parametrize(("noun", "guard"), [("share", "lease"), ("dir", "compare"), ("file", "lease")])
-def test_metadata_that_were_read_are_replaced_and_other_versions_stay(
-    files_cli: CliWorld, file: str, noun: str, guard: str
-) -> None:
+def test_metadata_that_were_read_alone_are_replaced(files_cli: CliWorld, file: str, noun: str, guard: str) -> None:
     address = address_of(noun, file)
     files_cli.call("dir", "create", address_of("dir", file), scope="other")
     assert set_metadata(files_cli, noun, address).code == 42
@@ -112,9 +110,7 @@ def test_what_of_a_file_is_not_named_stays(files_cli: CliWorld, file: str) -> No
 
 
 @pytest.mark.parametrize("attributes", ["ReadOnly", "None"])
-def test_the_attribute_read_only_is_set_and_taken_away_under_the_guard(
-    files_cli: CliWorld, file: str, attributes: str
-) -> None:
+def test_the_attribute_read_only_changes_under_the_guard(files_cli: CliWorld, file: str, attributes: str) -> None:
     if attributes == "None":
         files_cli.call("file", "properties", "set", file, "--attributes", "ReadOnly", ANYHOW)
     etag = files_cli.call("file", "show", file).json["etag"]

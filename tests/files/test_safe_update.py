@@ -76,9 +76,7 @@ def test_metadata_are_updated(files_cli: CliWorld, file: str, kind: str) -> None
 @pytest.mark.parametrize(
     "which", ["dir.json?comp=rename", "comp=rename", "comp=lease", "comp=metadata", "comp=range", ".azguard"]
 )
-def test_content_is_applied_once_whichever_answer_is_lost(
-    files_cli: CliWorld, file: str, which: str, fault: Fault
-) -> None:
+def test_content_is_applied_once_after_any_loss(files_cli: CliWorld, file: str, which: str, fault: Fault) -> None:
     ran, log = files_world.spoilt(files_cli, fault, "safe-update", f"file:{file}", "--increment", "n", which=which)
     assert log, "the fault met no request"
     assert (ran.code, ran.json["outcome"], content(files_cli, file)) == (0, "committed", {"n": 2})
@@ -89,9 +87,7 @@ def test_content_is_applied_once_whichever_answer_is_lost(
 
 @pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize("kind", ["share", "file"])
-def test_metadata_are_applied_once_although_the_answer_is_lost(
-    files_cli: CliWorld, file: str, kind: str, fault: Fault
-) -> None:
+def test_metadata_are_applied_once_after_a_loss(files_cli: CliWorld, file: str, kind: str, fault: Fault) -> None:
     address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
     words = ["safe-update", address, "--metadata"]
     files_cli.call(*words, "--set", 'n="1"')
@@ -134,9 +130,7 @@ def test_a_writer_that_was_there_between_is_not_overwritten(files_cli: CliWorld,
 @pytest.mark.parametrize(
     ("which", "fault"), [("x-ms-type", Fault.FAIL_BEFORE), ("x-ms-write", Fault.FAIL_BEFORE)], ids=["create", "range"]
 )
-def test_a_file_beside_it_that_cannot_be_made_is_deleted(
-    files_cli: CliWorld, file: str, which: str, fault: Fault
-) -> None:
+def test_a_file_beside_it_that_is_not_made_goes(files_cli: CliWorld, file: str, which: str, fault: Fault) -> None:
     def decide(request: Request) -> Fault:
         return fault if which in request.headers else Fault.NONE
 

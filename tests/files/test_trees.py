@@ -164,9 +164,7 @@ def test_a_mirror_leaves_what_differs_in_the_case_of_its_letters_alone(files_cli
     assert content(cli, share) == {"Readme": "1", "kept/": None, ".azguard-0123.tmp": "theirs"}
 
 
-def test_a_delete_takes_what_was_read_here_and_then_the_directories_that_are_empty(
-    files_cli: CliWorld, share: str
-) -> None:
+def test_a_delete_takes_what_was_read_here_and_then_empty_directories(files_cli: CliWorld, share: str) -> None:
     cli = files_cli
     write(cli.root / "dist", a="1", b__c__x="1", b__y="1")
     put(cli, "dist", f"{share}/v")
@@ -286,9 +284,7 @@ def shared(files_connection_string: str, tmp_path_factory: pytest.TempPathFactor
     ["PUT /d/sub?restype=directory", "comp=rename", "DELETE /d?restype=directory"],
     ids=["make", "put", "end"],
 )
-def test_an_answer_that_is_lost_in_the_middle_of_a_tree_is_settled(
-    files_cli: CliWorld, share: str, which: str, fault: Fault
-) -> None:
+def test_an_answer_lost_amid_a_tree_is_settled(files_cli: CliWorld, share: str, which: str, fault: Fault) -> None:
     write(files_cli.root / "dist", d__sub__x="1", d__y="1")
     method, _, rest = which.rpartition(" ")
     spoils = f"{method} /devstoreaccount1/{share}{rest}" if method else rest
@@ -333,9 +329,7 @@ def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anoth
         assert [each for each in killer.world.call("lease", "list", "--mine").json if each["confirmed"]] == []
 
 
-def test_what_a_killed_run_has_written_is_recognized_unless_another_has_changed_it(
-    files_cli: CliWorld, share: str
-) -> None:
+def test_what_a_killed_run_has_written_is_known_unless_another_changed_it(files_cli: CliWorld, share: str) -> None:
     cli = files_cli
     write(cli.root / "dist", a="1", b="1")
     before = items(put(cli, "dist", share))
@@ -352,9 +346,7 @@ def test_what_a_killed_run_has_written_is_recognized_unless_another_has_changed_
     assert outcomes(put(cli, "dist", share, env=blank)) == {"a": "replaced", "b": "failed"}
 
 
-def test_a_wide_and_deep_share_is_walked_page_by_page(
-    files_cli: CliWorld, share: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_share_is_walked_by_pages(files_cli: CliWorld, share: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("azguard.files.entries._PAGE", 2)
     write(files_cli.root / "dist", **{f"d{number}__{number}__x": "1" for number in range(5)}, top="1")
     put(files_cli, "dist", share)

@@ -15,9 +15,7 @@ from tests.support.emulator_world import until
 _WRITERS = 6
 
 
-def test_files_that_are_renamed_during_a_sync_of_their_folder_share_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_renamed_during_a_sync_share_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     may_end = threading.Event()
     #: What was in the folder when each of its syncs began.
     synced: list[set[str]] = []

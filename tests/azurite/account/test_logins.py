@@ -95,9 +95,7 @@ def test_a_login_is_given_to_no_stranger_that_asks_for_another_token(
 
 
 @pytest.mark.parametrize("system", ["github", "pipelines"])
-def test_work_that_is_longer_than_its_login_fetches_a_new_assertion(
-    offline: CliWorld, world: LoginWorld, system: str
-) -> None:
+def test_work_longer_than_its_login_fetches_a_new_assertion(offline: CliWorld, world: LoginWorld, system: str) -> None:
     world.issuer.seconds = 7
     options = ("--lease-duration", "15s", "--grace", "2s", *world.account)
     ran = offline.fork("lock", "run", "blob:locks/long", *options, "--", "sleep", "12", env=getattr(world, system))
@@ -107,9 +105,7 @@ def test_work_that_is_longer_than_its_login_fetches_a_new_assertion(
     assert "warning" not in ran.err
 
 
-def test_a_login_that_cannot_be_renewed_is_the_cause_of_a_lost_lock(
-    offline: CliWorld, world: LoginWorld, tmp_path: Path
-) -> None:
+def test_a_login_that_cannot_be_renewed_loses_the_lock(offline: CliWorld, world: LoginWorld, tmp_path: Path) -> None:
     world.issuer.seconds = 7
     (tmp_path / "assertion").write_text("handed-out-once")
     environ = {**world.trust, "CI": "true",
@@ -215,9 +211,7 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
         "/nonexistent: No such file or directory",
     ),
 )
-def test_a_variable_of_a_login_that_is_malformed_is_named(
-    offline: CliWorld, environ: Mapping[str, str], named: str
-) -> None:
+def test_a_malformed_variable_of_a_login_is_named(offline: CliWorld, environ: Mapping[str, str], named: str) -> None:
     account = ("--account-name", "contoso", "--auth-mode", "login", "-o", "json")
     for words in (("container", "list"), ("blob", "put", "site/a", "--last-writer-wins")):
         ran = offline.call(*words, *account, stdin=b"x", env=environ)
@@ -291,9 +285,7 @@ STORAGE = "https://storage.azure.com/.default"
     ("https://data.contoso.com", STORAGE, "tenant_named_by_stranger"),
     ("https://data.contoso.com", "https://vault.azure.net/.default", "token_for_another_service"),
 )
-def test_only_azures_own_hosts_name_a_tenant_and_none_another_service(
-    foreign: str | None, scope: str, reason: str | None
-) -> None:
+def test_only_azures_own_hosts_name_a_tenant_of_theirs(foreign: str | None, scope: str, reason: str | None) -> None:
     credential = Credential(3600, 3600)
     login = Login(credential, "here", None, "log in", renewable=True, network=LoginNetwork(), foreign_endpoint=foreign)
     login.get_token_info(STORAGE)
@@ -322,9 +314,7 @@ def test_a_tenant_that_was_named_once_is_asked_from_then_on() -> None:
     ("https://data.contoso.com", False, True),
     ("https://data.contoso.com", True, False),
 )
-def test_an_endpoint_is_azures_own_by_its_whole_host_or_is_confirmed(
-    endpoint: str, trusts: bool, foreign: bool
-) -> None:
+def test_an_endpoint_is_azures_own_by_its_host_or_is_confirmed(endpoint: str, trusts: bool, foreign: bool) -> None:
     account = Account("acc", {"blob": endpoint}, Auth.LOGIN, trusts_endpoints=trusts)
     assert find_login(account).foreign_endpoint == (endpoint if foreign else None)
 

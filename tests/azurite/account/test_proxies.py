@@ -74,9 +74,7 @@ def test_a_real_account_goes_through_the_proxy_that_requests_chooses(monkeypatch
     (b"HTTP/1.1 403 By policy\r\nContent-Length: 0\r\n\r\n", "the way to acc.blob.core.windows.net: 403 By policy"),
 )
 @cases("command", ("show", "site/a"), ("put", "site/a", "--if-none-match", "*", "-f", "new"))
-def test_a_refused_tunnel_is_the_proxys_and_nothing_was_sent(
-    offline: CliWorld, said: bytes, words: str, command: tuple[str, ...]
-) -> None:
+def test_a_refused_tunnel_is_the_proxys(offline: CliWorld, said: bytes, words: str, command: tuple[str, ...]) -> None:
     offline.file("new", "text")
     with answering(said) as port:
         ran = offline.call("blob", *command, *_ACCOUNT, env={"HTTPS_PROXY": through(port)})

@@ -124,9 +124,7 @@ def test_a_line_behind_what_was_not_read_makes_nothing_known(cli: CliWorld, log:
     ("words", "reason"),
     [(("--append-position", "3"), "does not end at byte 3"), (("--max-size", "6"), "longer than 6 bytes")],
 )
-def test_a_refused_append_says_where_the_blob_ends(
-    cli: CliWorld, log: str, words: tuple[str, ...], reason: str
-) -> None:
+def test_a_refused_append_says_where_it_ends(cli: CliWorld, log: str, words: tuple[str, ...], reason: str) -> None:
     ran = cli.call("blob", "append", log, *words, stdin=b"two")
     assert (ran.code, reason in ran.err, content(cli, log)) == (42, True, b"one\n"), ran.err
 
@@ -137,9 +135,7 @@ def test_a_refused_append_tells_of_the_empty_blob_that_it_created(cli: CliWorld,
 
 
 @pytest.mark.parametrize("words", [("--guard", "lease"), ()])
-def test_equal_bytes_behind_the_named_place_are_no_append_of_ours(
-    cli: CliWorld, log: str, words: tuple[str, ...]
-) -> None:
+def test_equal_bytes_behind_the_named_place_are_not_ours(cli: CliWorld, log: str, words: tuple[str, ...]) -> None:
     """Another writer's bytes stood there before: no lease that is taken later proves them ours."""
     ran = cli.call("blob", "append", log, "--append-position", "0", *words, stdin=b"one\n")
     assert (ran.code, content(cli, log)) == (42, b"one\n"), ran.out + ran.err
@@ -155,9 +151,7 @@ def test_equal_bytes_behind_the_named_place_are_no_append_of_ours(
         ("page put", ("--if-match", '"0x1"'), 42),
     ],
 )
-def test_a_condition_on_what_exists_creates_nothing(
-    cli: CliWorld, command: str, words: tuple[str, ...], code: int
-) -> None:
+def test_a_condition_on_a_blob_creates_none(cli: CliWorld, command: str, words: tuple[str, ...], code: int) -> None:
     blob = f"{cli.container()}/new"
     create = ("--create", "512") if command == "page put" else ("--create",)
     ran = cli.call("blob", *command.split(), blob, *create, *words, stdin=bytes(512))
@@ -211,9 +205,7 @@ def test_content_of_several_pieces_stands_in_one(cli: CliWorld, log: str) -> Non
     [((), None), (("--lines",), b"one\naaaa\nbbbb\ntheirs\ncccc\ndd\neefff\n")],
     ids=["content", "lines"],
 )
-def test_bytes_of_another_writer_stop_content_and_not_lines(
-    cli: CliWorld, log: str, words: tuple[str, ...], after: bytes | None
-) -> None:
+def test_bytes_of_others_stop_no_lines(cli: CliWorld, log: str, words: tuple[str, ...], after: bytes | None) -> None:
     pieces = append_write.read_pieces, append_write.read_lines
 
     def interrupt(read: Any) -> Any:
@@ -293,9 +285,7 @@ def test_a_block_blob_cannot_be_sealed(cli: CliWorld) -> None:
     (409, "BlockCountExceedsLimit", 40, "begin another blob"),
     (412, "MaxBlobSizeConditionNotMet", 42, "raise --max-size"),
 )
-def test_a_refusal_of_the_live_service_says_what_to_do(
-    offline: CliWorld, status: int, code: str, exit_code: int, words: str
-) -> None:
+def test_a_live_refusal_says_what_to_do(offline: CliWorld, status: int, code: str, exit_code: int, words: str) -> None:
     with scripted_service.running(Answer(200, headers=LOG), Answer(status, code), Answer(200, headers=LOG)) as service:
         ran = offline.call(
             "blob", "append", "logs/a", "--line", "x", "--max-size", "100", "-o", "json",

@@ -182,9 +182,7 @@ def test_a_delete_says_what_guarded_it_and_forgets_the_blob(cli: CliWorld, site:
 
 
 @pytest.mark.parametrize("words", [(), ("--etag", "@last"), ("--lease-id", "0f3c1111-2222-3333-4444-555566667777")])
-def test_a_second_delete_says_when_this_scope_deleted_the_blob(
-    cli: CliWorld, site: str, words: tuple[str, ...]
-) -> None:
+def test_a_second_delete_says_when_this_scope_deleted_it(cli: CliWorld, site: str, words: tuple[str, ...]) -> None:
     cli.call("blob", "put", f"{site}/a", stdin=b"old")
     cli.call("blob", "delete", f"{site}/a")
     ran = cli.call("blob", "delete", f"{site}/a", *words, "-o", "json")

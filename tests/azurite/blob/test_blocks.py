@@ -93,9 +93,7 @@ def test_a_commit_of_blocks_that_are_not_there_writes_nothing(
     assert (ran.code, told in ran.err, cli.call("blob", "exists", blob).code) == (code, True, 44), ran.err
 
 
-def test_a_long_content_is_staged_as_blocks_whose_ids_a_commit_takes(
-    cli: CliWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_content_is_staged_as_blocks_that_a_commit_takes(cli: CliWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(put_blob, "BLOCK_BYTES", 4)
     address = f"{cli.container()}/big"
     staged = cli.call("blob", "block", "stage", address, "--query", "[].block_id", "-o", "tsv", stdin=b"0123456789")

@@ -84,9 +84,7 @@ def test_a_file_that_was_moved_or_linked_keeps_its_version(cli: CliWorld, blob: 
 
 
 @pytest.mark.parametrize("move", ["mv old new", "ln -f old new", "mv old x && ln -sf x new"])
-def test_a_file_moved_over_one_of_another_version_is_refused_and_both_are_named(
-    cli: CliWorld, blob: str, move: str
-) -> None:
+def test_a_file_moved_over_one_of_another_version_is_refused_by_both(cli: CliWorld, blob: str, move: str) -> None:
     old = cli.call("blob", "get", blob, "-f", "old").json["etag"]
     theirs(cli, blob)
     new = cli.call("blob", "get", blob, "-f", "new").json["etag"]

@@ -95,18 +95,14 @@ def test_the_history_of_the_source_is_not_that_of_the_copy(cli: CliWorld, site: 
 
 
 @pytest.mark.parametrize("metadata", [(), ("--metadata", "owner=me")])
-def test_without_a_lineage_a_copy_has_none_of_its_source_either(
-    cli: CliWorld, site: str, metadata: tuple[str, ...]
-) -> None:
+def test_without_a_lineage_a_copy_has_none_of_its_source(cli: CliWorld, site: str, metadata: tuple[str, ...]) -> None:
     cli.call("blob", "put", f"{site}/source", *metadata, "--last-writer-wins", stdin=b"new", scope="setup")
     assert copy(cli, site, "--no-lineage").code == 0
     assert lineage(cli, f"{site}/copy").entries == ()
     assert cli.call("blob", "show", f"{site}/copy").json["metadata"] == ({"owner": "me"} if metadata else {})
 
 
-def test_a_copy_creates_then_replaces_its_own_version_and_nothing_that_another_has_written(
-    cli: CliWorld, site: str
-) -> None:
+def test_a_copy_creates_then_replaces_its_own_version_and_nothing_of_another_writer(cli: CliWorld, site: str) -> None:
     first, second = copy(cli, site).json, copy(cli, site).json
     assert ([first["guard"], second["guard"]], second["outcome"]) == (["if-none-match", "if-match"], "committed")
     sdk(cli, f"{site}/copy").upload_blob(b"theirs", overwrite=True)
@@ -128,9 +124,7 @@ def test_what_a_copy_wrote_guards_the_next_put(cli: CliWorld, site: str) -> None
 
 
 @pytest.mark.parametrize("condition", ["match", "none-match", "modified-since", "unmodified-since"])
-def test_the_copy_names_the_version_of_the_source_for_which_the_condition_held(
-    cli: CliWorld, site: str, condition: str
-) -> None:
+def test_the_copy_names_the_version_for_which_the_condition_held(cli: CliWorld, site: str, condition: str) -> None:
     etag = source_etag(cli, site)
     value = {"match": etag, "none-match": OTHER, "modified-since": PAST, "unmodified-since": FUTURE}[condition]
     with proxy.running(cli.port, lambda _: Fault.NONE) as running:

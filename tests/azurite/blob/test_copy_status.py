@@ -192,9 +192,7 @@ def test_a_copy_that_has_ended_cannot_be_stopped(live: Live, status: str) -> Non
         (Answer(503, "ServerBusy"), copied("aborted"), 0), (Answer(503, "ServerBusy"), copied("success"), 42),
     ],
 )  # fmt: skip
-def test_an_abort_that_is_refused_or_not_answered_is_settled_by_the_copy(
-    live: Live, refusal: Answer, found: Answer, code: int
-) -> None:
+def test_an_abort_without_success_is_settled_by_the_copy(live: Live, refusal: Answer, found: Answer, code: int) -> None:
     ran, _ = live.run(("blob", "abort-copy", "site/copy"), PENDING, refusal, found)
     assert ran.code == code, ran.err
 
@@ -292,7 +290,5 @@ def test_a_list_of_containers_tells_which_are_kept_and_for_how_long(live: Live) 
     ((kept("01D6"), Answer(503), kept(), Answer(404, "ContainerNotFound")), 74),
     ((kept("01D6"), Answer(201), Answer(403, "AuthorizationPermissionMismatch")), 0),
 )
-def test_an_undelete_of_a_container_is_settled_by_what_is_still_kept(
-    tmp_path: Path, script: tuple[Answer, ...], code: int
-) -> None:
+def test_an_undelete_of_a_container_is_settled_by_a_list(tmp_path: Path, script: tuple[Answer, ...], code: int) -> None:
     assert Live(tmp_path).run((*UNDELETE, "--timeout", "5s"), *script)[0].code == code

@@ -137,9 +137,7 @@ def test_an_upload_that_is_overtaken_while_it_runs_is_refused(cli: CliWorld, blo
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(("theirs", "code"), [(41, 42), (43, 77)])
-def test_an_upload_whose_blocks_another_commit_discards_is_refused(
-    cli: CliWorld, blob: str, theirs: int, code: int
-) -> None:
+def test_an_upload_whose_blocks_another_discards_is_refused(cli: CliWorld, blob: str, theirs: int, code: int) -> None:
     client = sdk(cli, blob)
     put(cli, blob, 41)
 
@@ -341,9 +339,7 @@ def test_without_the_permission_for_tags_the_hint_names_it(cli: CliWorld, blob: 
     [("blob", "tags", "set", "--tags", "a=1"), ("safe-update", "--tags", "--set-string", "a=1")],
     ids=" ".join,
 )
-def test_tags_alone_that_may_be_written_are_told_with_the_refusal(
-    cli: CliWorld, blob: str, command: tuple[str, ...]
-) -> None:
+def test_tags_alone_that_may_be_written_are_in_the_hint(cli: CliWorld, blob: str, command: tuple[str, ...]) -> None:
     sdk(cli, blob).upload_blob(b"theirs")
     lease = cli.call("lease", "acquire", f"blob:{blob}").json["lease_id"]
     container, _, name = blob.partition("/")

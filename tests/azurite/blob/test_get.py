@@ -53,9 +53,7 @@ def test_content_is_validated_where_that_is_asked_for(cli: CliWorld, site: str, 
     (("--offset", "1MiB", "--length", "1MiB", "--validate-content"), MIB, 2 * MIB),
     (("--offset", str(10 * MIB)), 10 * MIB, None),
 )
-def test_a_part_is_read_that_guards_no_put(
-    cli: CliWorld, site: str, words: tuple[str, ...], start: int, end: int | None
-) -> None:
+def test_a_part_guards_no_put(cli: CliWorld, site: str, words: tuple[str, ...], start: int, end: int | None) -> None:
     whole = (BINARY * 200)[: 10 * MIB]
     put(cli, f"{site}/a", whole)
     part = whole[start:end]
@@ -74,9 +72,7 @@ def test_a_part_is_read_that_guards_no_put(
     (("--length", "1", "--end-range", "3"), 2, "--length and --end-range do not go together"),
     (("--length", "0"), 2, "less than 1 byte"),
 )
-def test_bytes_that_are_not_there_are_refused(
-    cli: CliWorld, site: str, words: tuple[str, ...], code: int, told: str
-) -> None:
+def test_bytes_beyond_it_are_refused(cli: CliWorld, site: str, words: tuple[str, ...], code: int, told: str) -> None:
     put(cli, f"{site}/a", b"0123456789")
     ran = cli.call("blob", "get", f"{site}/a", *words)
     assert (ran.code, told in ran.err, ran.stdout) == (code, True, b"")

@@ -61,9 +61,7 @@ def test_the_lease_is_given_back(cli: CliWorld, seen: str) -> None:
         (("--if-sequence-number-eq", "4"), 42, "the condition did not hold"),
     ],
 )
-def test_a_refused_write_changes_no_page(
-    cli: CliWorld, disk: str, words: tuple[str, ...], code: int, told: str
-) -> None:
+def test_a_refused_write_changes_none(cli: CliWorld, disk: str, words: tuple[str, ...], code: int, told: str) -> None:
     cli.file("page", PAGE)
     ran = cli.call("blob", "page", "put", disk, *words, stdin=PAGE)
     assert (ran.code, told in ran.err, content(cli, disk)) == (code, True, bytes(2048)), ran.err

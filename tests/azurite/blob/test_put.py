@@ -256,9 +256,7 @@ def test_a_released_lease_id_is_refused_as_locked(cli: CliWorld, site: str) -> N
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("condition", [("--if-match", "0x1"), ("--if-none-match", "*"), ("--etag", "0x1")])
-def test_a_doomed_large_upload_fails_before_its_first_block(
-    cli: CliWorld, site: str, condition: tuple[str, ...]
-) -> None:
+def test_a_doomed_upload_fails_before_its_first_block(cli: CliWorld, site: str, condition: tuple[str, ...]) -> None:
     cli.call("blob", "put", f"{site}/a", stdin=b"old")
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         ran = cli.through(between.port).call("blob", "put", f"{site}/a", *condition, stdin=b"x" * LARGE)
@@ -284,9 +282,7 @@ def meddling(cli: CliWorld, site: str) -> Iterator[CliWorld]:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_the_condition_is_enforced_on_the_commit_and_nothing_is_lost(
-    cli: CliWorld, meddling: CliWorld, site: str
-) -> None:
+def test_the_condition_is_enforced_on_the_commit_too(cli: CliWorld, meddling: CliWorld, site: str) -> None:
     cli.call("blob", "put", f"{site}/a", stdin=b"old")
     put = ("blob", "put", f"{site}/a", "--if-match", "@last")
     world = CliWorld(cli.root, cli.connection_string)
@@ -296,9 +292,7 @@ def test_the_condition_is_enforced_on_the_commit_and_nothing_is_lost(
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_creating_a_large_blob_that_somebody_else_creates_meanwhile_is_refused(
-    cli: CliWorld, meddling: CliWorld, site: str
-) -> None:
+def test_to_create_a_large_blob_beside_another_writer_is_refused(cli: CliWorld, meddling: CliWorld, site: str) -> None:
     ran = meddling.call("blob", "put", f"{site}/a", stdin=b"x" * LARGE)
     assert (ran.code, content(cli, f"{site}/a")) == (45, b"theirs")
 

@@ -32,9 +32,7 @@ def count_kept(cli: CliWorld, blob: str) -> int:
     return len([each for each in client.list_blobs(include=["snapshots"]) if each.snapshot])
 
 
-def test_a_snapshot_has_the_content_and_metadata_and_an_address_that_other_commands_take(
-    cli: CliWorld, blob: str
-) -> None:
+def test_a_snapshot_has_content_and_metadata_and_an_address_that_other_commands_take(cli: CliWorld, blob: str) -> None:
     made = cli.call("blob", "snapshot", blob).json
     cli.call("blob", "put", blob, stdin=b"new")
     assert cli.call("blob", "get", made["snapshot_address"]).out == "old"
@@ -114,9 +112,7 @@ def test_a_snapshot_of_the_version_named_is_not_taken_of_another(cli: CliWorld, 
 
 
 @pytest.mark.parametrize("words", [("--no-lineage",), ("--if-tags", "\"env\" = 'dev'")])
-def test_a_snapshot_that_has_no_mark_is_unknown_after_a_lost_answer(
-    cli: CliWorld, blob: str, words: tuple[str, ...]
-) -> None:
+def test_a_snapshot_without_a_mark_is_unknown_after_a_loss(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     def decide(request: Request) -> Fault:
         return Fault.DROP if operation(request) == "PUT snapshot" else Fault.NONE
 

@@ -70,9 +70,7 @@ def test_a_put_over_a_version_that_is_gone_keeps_nothing(cli: CliWorld, blob: st
     ("--last-writer-wins",), ("--fence", "7"), ("--if-match", "*"), ("--if-tags", "\"a\" = 'b'"),
      ("--if-unmodified-since", "2101-01-01"), ("--if-none-match", "0x1"),
 )  # fmt: skip
-def test_a_put_for_no_one_version_is_refused_before_any_request(
-    cli: CliWorld, blob: str, words: tuple[str, ...]
-) -> None:
+def test_a_put_for_no_version_is_refused_before_any_request(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     with proxy.running(cli.port, lambda _: Fault.NONE) as running:
         ran = put(cli.through(running.port), blob, *words)
     assert (ran.code, "--snapshot-first" in ran.error["message"], running.log) == (2, True, [])

@@ -130,9 +130,7 @@ def test_tags_differ_in_case(cli: CliWorld, blob: str) -> None:
     assert (set_(cli, blob, "--tags", "a=1", "--tags", "A=2"), tags_of(cli, blob)) == (0, {"a": "1", "A": "2"})
 
 
-def test_between_the_comparison_and_the_write_no_other_gets_in(
-    cli: CliWorld, blob: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_comparison_to_write_no_other_gets_in(cli: CliWorld, blob: str, monkeypatch: pytest.MonkeyPatch) -> None:
     refused: list[str] = []
     compare: Any = blob_tags._compare
 

@@ -120,9 +120,7 @@ def test_a_tier_chosen_by_a_put_survives_an_update(target: Target, client: BlobC
     assert client.get_blob_properties().blob_tier == "Cool"
 
 
-def test_a_chosen_tier_survives_an_update_of_the_metadata_and_one_of_the_content(
-    target: Target, client: BlobClient
-) -> None:
+def test_a_chosen_tier_survives_an_update_of_metadata_and_content(target: Target, client: BlobClient) -> None:
     client.upload_blob(b"1", standard_blob_tier=StandardBlobTier.COOL)
     update(BlobMetadata(target), UpdatePlan(lambda _: b'{"owner": "ops"}', OP), Deadline(20))
     update(BlobContent(target), UpdatePlan(append, "other-update----"), Deadline(20))
@@ -230,9 +228,7 @@ def test_an_empty_blob_costs_no_more(target: Target, client: BlobClient, sent: l
     assert (sent.count("PUT"), client.download_blob().readall()) == (1, b"!")
 
 
-def test_large_content_goes_as_blocks_with_the_lineage_on_the_commit(
-    target: Target, client: BlobClient, sent: list[str]
-) -> None:
+def test_large_content_goes_as_blocks_with_one_lineage(target: Target, client: BlobClient, sent: list[str]) -> None:
     content = random.Random(1).randbytes(13 * MIB)
     client.upload_blob(content, metadata={"a": "b"}, tags={"c": "d"})
     sent.clear()

@@ -68,9 +68,7 @@ def test_a_lease_that_ends_is_waited_for(cli: CliWorld, site: str, theirs: BlobC
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_change_since_the_last_read_or_a_named_version_is_waited_for(
-    cli: CliWorld, site: str, theirs: BlobClient, named: bool
-) -> None:
+def test_a_change_of_a_known_version_is_waited_for(cli: CliWorld, site: str, theirs: BlobClient, named: bool) -> None:
     old = theirs.upload_blob(b"1")["etag"]
     with doing(cli, None, lambda: theirs.upload_blob(b"2", overwrite=True)) as (world, methods):
         if not named:
@@ -91,9 +89,7 @@ def get_changed(world: CliWorld, site: str, *options: str) -> Ran:
     return world.call("blob", "get", f"{site}/a", "-f", "a", "--wait-changed", *options)
 
 
-def test_a_get_that_waits_delivers_the_new_version_and_remembers_it(
-    cli: CliWorld, site: str, theirs: BlobClient
-) -> None:
+def test_a_get_that_waits_delivers_and_keeps_the_new_version(cli: CliWorld, site: str, theirs: BlobClient) -> None:
     theirs.upload_blob(b"1")
     with doing(cli, None, lambda: theirs.upload_blob(b"2", overwrite=True)) as (world, methods):
         read_first(world, site)
@@ -105,9 +101,7 @@ def test_a_get_that_waits_delivers_the_new_version_and_remembers_it(
     )  # fmt: skip
 
 
-def test_a_get_that_waits_delivers_what_was_written_between_the_wait_and_the_read(
-    cli: CliWorld, site: str, theirs: BlobClient
-) -> None:
+def test_a_get_that_waits_delivers_a_write_after_the_wait(cli: CliWorld, site: str, theirs: BlobClient) -> None:
     theirs.upload_blob(b"1")
 
     def write(content: bytes) -> Callable[[], Any]:
@@ -121,9 +115,7 @@ def test_a_get_that_waits_delivers_what_was_written_between_the_wait_and_the_rea
     )  # fmt: skip
 
 
-def test_a_get_that_waits_asks_for_content_under_the_condition_too(
-    cli: CliWorld, site: str, theirs: BlobClient
-) -> None:
+def test_a_get_that_waits_asks_for_content_conditionally_too(cli: CliWorld, site: str, theirs: BlobClient) -> None:
     theirs.upload_blob(b"1")
     asked: list[str | None] = []
 

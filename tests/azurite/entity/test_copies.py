@@ -71,9 +71,7 @@ VERBS = ["replace", "merge", "delete", "line replace", "line merge", "line delet
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("name", ["odata.etag", "etag"])
-def test_a_copy_guards_with_its_own_version_whatever_was_read_since(
-    cli: CliWorld, order: str, verb: str, name: str
-) -> None:
+def test_a_copy_guards_with_its_version_whatever_was_read(cli: CliWorld, order: str, verb: str, name: str) -> None:
     copy = read(cli, order)
     copy[name] = copy.pop("odata.etag")
     theirs(cli, order)

@@ -135,9 +135,7 @@ def test_a_write_does_not_wait_for_the_lock_of_its_table_that_this_scope_holds(c
     assert cli.call("lock", "release", table).code == 0
 
 
-def test_a_signal_while_the_lock_of_the_table_is_taken_ends_the_write_before_it_begins(
-    cli: CliWorld, order: str
-) -> None:
+def test_a_signal_while_the_tables_lock_is_taken_ends_the_write_before_it_begins(cli: CliWorld, order: str) -> None:
     asked = threading.Event()
     assert cli.call("lock", "run", f"table:{order.partition('/')[0]}", "--", "true").code == 0
 

@@ -118,9 +118,7 @@ def test_an_upsert_of_nothing_creates_it(cli: CliWorld, order: str, mode: str) -
 
 @pytest.mark.parametrize("verb", [*TWO_WRITES, "delete"])
 @pytest.mark.parametrize("condition", [(), ("--etag", "{etag}"), ("--if-match", "{etag}")])
-def test_a_version_that_changed_is_refused_with_both_etags(
-    cli: CliWorld, order: str, verb: str, condition: tuple[str, ...]
-) -> None:
+def test_a_changed_version_is_refused_by_etag(cli: CliWorld, order: str, verb: str, condition: tuple[str, ...]) -> None:
     ours = made(cli, order)
     theirs = overwritten(cli, order)
     ran = write(cli, verb, order, *(word.format(etag=ours) for word in condition))
@@ -134,9 +132,7 @@ def test_a_version_that_changed_is_refused_with_both_etags(
 
 @pytest.mark.parametrize("verb", [*TWO_WRITES, "delete"])
 @pytest.mark.parametrize("condition", [("--etag", OLD), ("--if-match", "*"), ("--last-writer-wins",)])
-def test_what_is_missing_is_not_found_and_not_created(
-    cli: CliWorld, order: str, verb: str, condition: tuple[str, ...]
-) -> None:
+def test_what_is_missing_is_not_created(cli: CliWorld, order: str, verb: str, condition: tuple[str, ...]) -> None:
     ran = write(cli, verb, order, *condition)
     assert (ran.code, ran.error["kind"], ran.error["http_status"], stored(cli, order)) == (44, "not_found", 404, None)
 
@@ -151,9 +147,7 @@ def test_what_was_deleted_since_it_was_read_is_gone(cli: CliWorld, order: str, v
 
 @pytest.mark.parametrize("guard", [(), ("--last-writer-wins",)])
 @pytest.mark.parametrize("verb", TWO_WRITES)
-def test_after_a_deletion_the_hint_inserts_the_entity(
-    cli: CliWorld, order: str, verb: str, guard: tuple[str, ...]
-) -> None:
+def test_after_a_deletion_the_hint_inserts_it(cli: CliWorld, order: str, verb: str, guard: tuple[str, ...]) -> None:
     made(cli, order)
     cli.call("entity", "delete", order, "--last-writer-wins", scope="other")
     hint = write(cli, verb, order, *guard).error["hint"].splitlines()[0]
@@ -284,9 +278,7 @@ def test_a_lost_answer_to_a_merge_is_settled_without_an_etag_to_be_guarded_by(cl
 
 
 @pytest.mark.parametrize(("merged_by_another", "told"), [(False, True), (True, False)])
-def test_after_a_lost_answer_the_etag_is_told_if_it_is_ours(
-    cli: CliWorld, order: str, merged_by_another: bool, told: bool
-) -> None:
+def test_a_lost_answer_tells_an_etag_of_ours(cli: CliWorld, order: str, merged_by_another: bool, told: bool) -> None:
     """Another tool's merge keeps our lineage, and its version must not guard a write of what we know."""
     lost: list[proxy.Request] = []
 

@@ -314,9 +314,7 @@ def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
     (Kind.BLOB, "test_common_blob.test_lease_blob_break_period", 2, "break_shorter", 5),
     (Kind.CONTAINER, "test_container.test_lease_container_break_period", 2, "break_shorter", 5),
 )
-def test_an_answer_of_the_live_service_is_read(
-    kind: Kind, name: str, number: int, action: str, lease_time: int | None
-) -> None:
+def test_a_live_answer_is_read(kind: Kind, name: str, number: int, action: str, lease_time: int | None) -> None:
     answer = recorded(name, number)
     target, transport = scripted(kind, answer)
     done = perform(target, action)

@@ -76,9 +76,7 @@ def without_reason(cli: CliWorld, blob: str) -> None:
         pytest.param(left_by_others(60), without_reason, id="a run was killed, then no reason"),
     ],
 )
-def test_a_record_that_an_earlier_holder_left_names_no_holder_of_the_lease(
-    cli: CliWorld, before: Before, after: After
-) -> None:
+def test_a_record_of_an_earlier_holder_names_none_of_the_lease(cli: CliWorld, before: Before, after: After) -> None:
     container = cli.container()
     blob = f"{container}/{uuid.uuid4().hex}"
     sdk(cli, blob).upload_blob(b"{}")

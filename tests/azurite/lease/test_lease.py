@@ -554,9 +554,7 @@ def test_a_record_without_a_time_cannot_be_judged_by_its_age(cli: CliWorld, blob
 
 
 @pytest.mark.parametrize(("how", "remains"), [((), (55, 60)), (("--lease-break-period", "5s"), (5, 5))])
-def test_a_break_tells_how_long_the_lease_still_lasts(
-    cli: CliWorld, blob: str, how: tuple[str, ...], remains: tuple[int, int]
-) -> None:
+def test_a_break_tells_what_is_left(cli: CliWorld, blob: str, how: tuple[str, ...], remains: tuple[int, int]) -> None:
     cli.call("lease", "acquire", f"blob:{blob}")
     ran = cli.call("lease", "break", f"blob:{blob}", "--yes", *how)
     assert remains[0] <= ran.json["lease_time"] <= remains[1]
@@ -602,9 +600,7 @@ def test_a_holder_that_writes_meanwhile_is_still_the_one_that_was_shown(cli: Cli
     assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (0, 2, "broken")
 
 
-def test_a_lease_that_another_operator_breaks_meanwhile_is_still_the_one_that_was_shown(
-    cli: CliWorld, blob: str
-) -> None:
+def test_a_lease_that_another_operator_breaks_meanwhile_is_still_the_shown_one(cli: CliWorld, blob: str) -> None:
     take(cli, blob, owner())
 
     def break_first(client: Any) -> None:
@@ -669,9 +665,7 @@ def hand_over_to(cli: CliWorld, blob: str, *, record: bool) -> Callable[[Any], N
     [(True, "another holds the lease on {} now"),
      (False, "{} was written meanwhile, and no record says whether its holder is the same")],
 )  # fmt: skip
-def test_without_a_record_the_next_holder_who_writes_is_never_hit(
-    cli: CliWorld, blob: str, record: bool, message: str
-) -> None:
+def test_without_a_record_the_next_holder_is_never_hit(cli: CliWorld, blob: str, record: bool, message: str) -> None:
     sdk(cli, blob).acquire_lease(-1, A)
     ran, breaks = between(cli, blob, hand_over_to(cli, blob, record=record), "--yes")
     assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 1, "leased")

@@ -124,9 +124,7 @@ def test_what_this_scope_holds_is_listed_of_locks_too(cli: CliWorld) -> None:
     )
 
 
-def test_a_watch_on_a_terminal_shows_what_the_list_shows(
-    cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watch_on_a_terminal_shows_the_list(cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     put(cli, f"{site}/free", metadata={"azguardfence": "7"})
 
     def stop(_seconds: float) -> None:
@@ -189,9 +187,7 @@ def test_a_container_that_may_not_be_listed_is_named_and_the_status_is_20(
     assert f"warning: container:{site}b could not be listed: no right to list" in ran.err
 
 
-def test_a_watch_off_a_terminal_prints_a_line_for_each_change_alone(
-    cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watch_off_a_terminal_prints_each_change(cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from azure.storage.blob import BlobLeaseClient
 
     terraform = BlobLeaseClient(service(cli).get_blob_client(site, "prod.tfstate"), LOCK["ID"])

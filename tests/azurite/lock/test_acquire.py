@@ -173,9 +173,7 @@ def held(world: Locks, lock: str) -> list[tuple[str, bool]]:
 
 
 @pytest.mark.parametrize("order", [(), ("--no-fair",)], ids=["in order", "not in order"])
-def test_an_acquire_that_comes_late_is_told_and_released_by_the_next_run_of_the_scope(
-    world: Locks, order: tuple[str, ...]
-) -> None:
+def test_a_late_acquire_is_told_and_released_by_the_next_run_of_the_scope(world: Locks, order: tuple[str, ...]) -> None:
     lock, gate = world.new(), Gate(is_silent=True)
     assert ask(world, "run", lock, "--reason", "innocent", "--", "true", env=OTHER)[0] == 0
     with proxy.running(world.cli.port, gate.decide) as between:

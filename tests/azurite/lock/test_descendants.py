@@ -116,9 +116,7 @@ def lost(shared: Locks) -> dict[str, dict[str, Played]]:
 
 @pytest.mark.parametrize("traits", TRAITS)
 @pytest.mark.parametrize("name", ESCAPES)
-def test_a_lost_lock_ends_what_has_left_the_process_group(
-    lost: dict[str, dict[str, Played]], name: str, traits: str
-) -> None:
+def test_a_lost_lock_ends_what_left_the_group(lost: dict[str, dict[str, Played]], name: str, traits: str) -> None:
     played = lost[name][traits]
     assert (played.ran.code, played.was_gone, "SIGTERM" in played.scene.signals()) == (77, True, True), played.ran.err
 
@@ -275,9 +273,7 @@ print(heard, ended.status, guardian.find_left_running())
 
 @pytest.mark.parametrize("lost", ["lost", "held"])
 @pytest.mark.parametrize(("traits", "grace"), [("", "60"), ("deaf", "0.5")])
-def test_azguard_ends_the_command_if_the_guardian_stays_stopped(
-    world: Locks, lost: str, traits: str, grace: str
-) -> None:
+def test_azguard_ends_the_command_of_a_stopped_guardian(world: Locks, lost: str, traits: str, grace: str) -> None:
     folder = world.cli.root / "frozen"
     script = ESCAPES["a daemon"].format(shlex.join(worker(folder, traits)))
     ran = subprocess.run(

@@ -105,9 +105,7 @@ def test_what_was_read_guards_the_write_inside_although_the_answer_to_the_record
         assert (network.met.popitem()[1], ran.code, ran.out) == (fault, 0, '"if-match"\n'), ran.err
 
 
-def test_a_lock_that_another_holds_once_the_command_has_ended_was_not_lost(
-    connection_string: str, tmp_path: Path
-) -> None:
+def test_a_lock_that_another_holds_after_the_command_was_not_lost(connection_string: str, tmp_path: Path) -> None:
     taken: list[str] = []
 
     def take(request: Request) -> Chosen:

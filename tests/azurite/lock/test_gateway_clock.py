@@ -93,9 +93,7 @@ def test_a_holder_behind_it_leaves_the_time_of_the_service(world: Locks, gateway
     assert (owner["clock"], abs(off) < timedelta(minutes=2)) == ("service", True)
 
 
-def test_a_freeze_that_is_made_and_prolonged_behind_it_lasts_as_long_as_was_asked_for(
-    world: Locks, gateway: Locks
-) -> None:
+def test_a_freeze_that_is_made_and_prolonged_behind_it_lasts_as_long_as_asked(world: Locks, gateway: Locks) -> None:
     lock = world.new()
     for hours in (1, 3):
         freeze(gateway, lock, f"{hours}h")

@@ -254,9 +254,7 @@ def test_a_history_that_takes_no_line_begins_anew(world: Locks, monkeypatch: pyt
     assert list_parts(world, lock) == ["log", "log.0x"]
 
 
-def test_a_line_that_comes_while_a_history_begins_anew_is_not_lost(
-    world: Locks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_while_a_history_begins_anew_is_not_lost(world: Locks, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = world.new()
     assert world.run(lock, "--", "true").code == 0
     create = log._LogBlob._create

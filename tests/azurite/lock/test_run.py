@@ -229,9 +229,7 @@ def busy(world: Locks) -> Iterator[str]:
     ("words", "status", "words_of_wait"),
     [(["--no-wait"], 75, ""), (["--wait", "4s"], 75, " after 4 s"), (["--no-wait", "-E", "9"], 9, "")],
 )
-def test_a_busy_lock_is_waited_for_as_long_as_asked(
-    world: Locks, busy: str, words: list[str], status: int, words_of_wait: str
-) -> None:
+def test_a_busy_lock_is_waited_for(world: Locks, busy: str, words: list[str], status: int, words_of_wait: str) -> None:
     ran = world.run(busy, *words, "--", "touch", "ran")
     lines = ran.err.splitlines()
     holder = next(line for line in lines if line.startswith("  ") and " is held by " in line)

@@ -101,9 +101,7 @@ def is_held(cli: CliWorld, lock: str) -> bool:
     ],
     ids=["github", "pipelines"],
 )
-def test_the_lock_of_a_run_that_is_over_is_broken(
-    cli: CliWorld, ci: CiService, path: str, asked: str, token: str
-) -> None:
+def test_the_lock_of_a_finished_run_is_broken(cli: CliWorld, ci: CiService, path: str, asked: str, token: str) -> None:
     lock = hold(cli, f"{ci.url}/{path}")
     ci.body = {"id": 71, "status": "completed", "conclusion": "failure"}
     ran = cli.call("lock", "break", lock, "--if-run-finished", env=environ(ci))
@@ -120,9 +118,7 @@ def test_the_lock_of_a_run_that_goes_on_stays(cli: CliWorld, ci: CiService) -> N
 
 
 @pytest.mark.parametrize("status", [401, 404, 302, 503])
-def test_a_service_that_does_not_say_breaks_nothing_and_no_token_is_shown(
-    cli: CliWorld, ci: CiService, status: int
-) -> None:
+def test_a_service_that_does_not_say_breaks_and_shows_nothing(cli: CliWorld, ci: CiService, status: int) -> None:
     lock = hold(cli, f"{ci.url}/contoso/shop/actions/runs/71")
     ci.status, ci.body = status, {"id": 71, "status": "completed"}
     ran = cli.call("lock", "break", lock, "--if-run-finished", "--debug", env=environ(ci))
@@ -154,9 +150,7 @@ def test_a_record_without_a_run_proves_nothing(cli: CliWorld, ci: CiService) -> 
     assert "names no CI run" in ran.err
 
 
-def test_the_next_run_that_took_the_lock_meanwhile_keeps_it(
-    cli: CliWorld, ci: CiService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_run_keeps_its_lock(cli: CliWorld, ci: CiService, monkeypatch: pytest.MonkeyPatch) -> None:
     from azure.storage.blob import BlobClient
 
     from azguard.leases.ci_runs import RunCheck

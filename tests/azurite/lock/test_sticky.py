@@ -169,9 +169,7 @@ def test_another_machine_releases_it_by_its_lease(world: Locks) -> None:
 @pytest.mark.parametrize(
     ("what", "nth"), [("PUT lease:acquire", 1), ("PUT lease:acquire", 2), ("PUT metadata", 1), ("PUT metadata", 2)]
 )
-def test_a_lost_answer_does_not_keep_an_environment_from_being_frozen(
-    world: Locks, what: str, nth: int, fault: Fault
-) -> None:
+def test_a_lost_answer_keeps_no_environment_from_a_freeze(world: Locks, what: str, nth: int, fault: Fault) -> None:
     lock = world.new()
     world.blob(lock).upload_blob(b"")
     with proxy.running(world.cli.port, by_rules([Rule(what, nth, fault)])) as between:

@@ -38,9 +38,7 @@ def site(cli: CliWorld) -> str:
     "status {site}/::add-mask::x",
     "cache list",
 )
-def test_no_name_that_is_printed_is_a_command_to_the_runner(
-    cli: CliWorld, site: str, words: str, environ: dict[str, str]
-) -> None:
+def test_no_printed_name_commands_the_runner(cli: CliWorld, site: str, words: str, environ: dict[str, str]) -> None:
     ran = cli.call(*words.format(site=site).split(), env=environ)
     assert _COMMAND.findall(ran.out + ran.err) == [], ran
 

@@ -28,9 +28,7 @@ def etag(cli: CliWorld, blob: str) -> str:
 
 
 @pytest.mark.parametrize("words", [("blob", "get"), ("blob", "show"), ("blob", "exists"), ("lease", "show")])
-def test_a_read_whose_version_is_gone_tells_both_and_what_to_type(
-    cli: CliWorld, blob: str, words: tuple[str, ...]
-) -> None:
+def test_a_read_whose_version_is_gone_says_what_to_type(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     address = f"blob:{blob}" if words[0] == "lease" else blob
     ran = cli.call(*words, address, "--if-match", '"0x1"', "-o", "json")
     current = etag(cli, blob)

@@ -125,9 +125,7 @@ def test_a_put_that_a_foreign_writer_overwrote_before_we_looked_is_unknown(cli: 
     ("put", "{}"), ("metadata", "set", "{}", "--metadata", "a=1"), ("tags", "set", "{}", "--tags", "a=1"),
     ("set-properties", "{}", "--content-language", "en"), ("tier", "{}", "--tier", "Cool"), ("delete", "{}"),
 ])  # fmt: skip
-def test_a_lease_that_ends_just_before_the_write_is_told_as_that(
-    cli: CliWorld, site: str, words: tuple[str, ...]
-) -> None:
+def test_a_lease_that_ends_before_the_write_is_told_so(cli: CliWorld, site: str, words: tuple[str, ...]) -> None:
     blob = f"{site}/a"
     etag = known(cli, blob)
     lease = client(cli, blob).acquire_lease(-1)

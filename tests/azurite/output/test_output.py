@@ -318,9 +318,7 @@ def test_a_list_is_queried_as_a_whole_and_printed_row_by_row(cli: CliWorld, blob
     ("--query", ""), ("--query", "a["), ("--query", "nosuch(@)"), ("--query", "length(a, b)"), ("-o", ""),
      ("-o", "xml"), ("-o", "JSON"),
 )  # fmt: skip
-def test_a_bad_query_or_format_is_refused_before_anything_is_done(
-    cli: CliWorld, blob: str, options: tuple[str, ...]
-) -> None:
+def test_a_bad_query_or_format_is_refused_before_all_else(cli: CliWorld, blob: str, options: tuple[str, ...]) -> None:
     before = cli.call("blob", "show", blob).json["etag"]
     ran = cli.call("blob", "put", blob, *options, stdin=b"new")
     assert (ran.code, ran.out, cli.call("blob", "show", blob).json["etag"]) == (2, "", before)
@@ -547,9 +545,7 @@ def spoil_with_a_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "warns"), [(spoil_nothing, False), (spoil_with_garbage, True), (spoil_with_a_file, True)]
 )
-def test_a_bad_cache_is_said_and_fails_nothing(
-    cli: CliWorld, blob: str, spoil: Callable[[Path], None], warns: bool
-) -> None:
+def test_a_bad_cache_fails_nothing(cli: CliWorld, blob: str, spoil: Callable[[Path], None], warns: bool) -> None:
     spoil(cli.root / ".cache")
     ran = cli.fork("blob", "get", blob)
     assert (ran.code, ran.out, ran.err.startswith("warning: ")) == (0, "{}", warns)

@@ -36,9 +36,7 @@ def typed(cli: CliWorld, where: str, *words: str, unbuffered: str = "") -> "subp
 
 @pytest.mark.parametrize("where", BAD_STDOUT)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_write_whose_result_cannot_be_written_is_done_and_says_so(
-    cli: CliWorld, blob: str, where: str, unbuffered: str
-) -> None:
+def test_a_write_whose_result_gets_lost_is_done_and_told(cli: CliWorld, blob: str, where: str, unbuffered: str) -> None:
     ran = typed(cli, where, "blob", "put", blob, unbuffered=unbuffered)
     assert (ran.returncode, ran.stderr.startswith(f"error: {UNDELIVERED}: ")) == (73, True)
     assert cli.call("blob", "get", blob).out == "new\n"
@@ -46,9 +44,7 @@ def test_a_write_whose_result_cannot_be_written_is_done_and_says_so(
 
 @pytest.mark.parametrize("where", BAD_STDOUT)
 @pytest.mark.parametrize("words", [("blob", "show"), ("blob", "get"), ("blob", "exists"), ("lease", "show")])
-def test_a_read_whose_result_cannot_be_written_ends_so_too(
-    cli: CliWorld, blob: str, where: str, words: tuple[str, ...]
-) -> None:
+def test_a_read_whose_result_gets_lost_ends_so(cli: CliWorld, blob: str, where: str, words: tuple[str, ...]) -> None:
     ran = typed(cli, where, *words, f"blob:{blob}" if words[0] == "lease" else blob, "-o", "json")
     error = json.loads(ran.stderr)["error"]
     assert (ran.returncode, error["kind"], error["exit_code"]) == (73, "output_failed", 73)

@@ -69,9 +69,7 @@ _NO_TABLE = Answer(404, "TableNotFound")
     ("queue create jobs", [], "QueueBeingDeleted", Answer(201)),
     ("table create Orders", [_NO_TABLE], "TableBeingDeleted", Answer(204)),
 )
-def test_a_create_waits_for_a_name_that_is_being_deleted(
-    line: str, before: list[Answer], code: str, made: Answer, cli: CliWorld
-) -> None:
+def test_a_create_waits_for_its_name(line: str, before: list[Answer], code: str, made: Answer, cli: CliWorld) -> None:
     busy = [*before, Answer(409, code)]
     at_once, _ = play(cli, line, *busy)
     assert (at_once.code, "or create it with --wait 2m" in at_once.err) == (49, True)

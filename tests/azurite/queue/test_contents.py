@@ -32,9 +32,7 @@ def test_on_a_terminal_it_asks(
 
 
 @pytest.mark.parametrize(("words", "end"), [(DELETE, "with it"), (CLEAR, "would be deleted")])
-def test_messages_are_counted_where_no_person_can_be_asked(
-    cli: CliWorld, jobs: str, words: tuple[str, str], end: str
-) -> None:
+def test_messages_are_counted_without_a_terminal(cli: CliWorld, jobs: str, words: tuple[str, str], end: str) -> None:
     ran = cli.call(*words, jobs, "--last-writer-wins", "-o", "json")
     assert (ran.code, "2 messages" in ran.error["message"], ran.error["message"].endswith(end)) == (42, True, True)
 

@@ -127,9 +127,7 @@ def test_a_missing_destination_is_told_before_anything_is_received(cli: CliWorld
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])
-def test_a_put_whose_answer_is_lost_leaves_the_message_which_is_visible_again(
-    cli: CliWorld, jobs: str, fault: Fault
-) -> None:
+def test_a_put_whose_answer_is_lost_leaves_the_message_visible_again(cli: CliWorld, jobs: str, fault: Fault) -> None:
     ran, _ = queue_world.spoilt(cli, "POST", fault, "queue", "move", f"{jobs}-poison", "--max-messages", "1", once=True)
     assert (ran.code, ran.json["unknown"], ran.json["moved"]) == (74, 1, 0)
     assert (texts(cli, f"{jobs}-poison"), len(texts(cli, jobs))) == (["a", "b", "c"], int(fault.reaches))

@@ -58,9 +58,7 @@ def test_a_message_is_shown_with_its_content_and_stays_as_it_is(cli: CliWorld, j
 
 
 @pytest.mark.parametrize("words", [("{}",), ("{}-poison",), ("other", "--poison-queue", "{}-poison")])
-def test_the_poison_queue_is_that_of_the_queue_or_the_named_one(
-    cli: CliWorld, jobs: str, words: tuple[str, ...]
-) -> None:
+def test_the_poison_queue_is_the_queues_or_the_named_one(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
     copy = poison(cli, jobs)
     assert [each["id"] for each in look(cli, *(each.format(jobs) for each in words)).json] == [copy]
 
@@ -90,9 +88,7 @@ def test_the_reason_is_read_from_the_table_of_claims(cli: CliWorld, jobs: str) -
     ]
 
 
-def test_the_reason_is_kept_beside_the_message_without_a_table_or_a_file_and_its_bytes_are_untouched(
-    cli: CliWorld, jobs: str
-) -> None:
+def test_the_reason_is_kept_beside_the_message_whose_bytes_are_untouched(cli: CliWorld, jobs: str) -> None:
     queue_world.sdk(cli, jobs).send_message("resize 17")
     (sent,) = queue_world.sdk(cli, jobs).peek_messages()
     ran = cli.fork("queue", "work", jobs, "--drain", "-o", "json", "--", "sh", "-c", "exit 65")

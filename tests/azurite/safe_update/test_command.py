@@ -310,9 +310,7 @@ def first_write(*, faults: int = 1) -> Callable[[proxy.Request], proxy.Fault]:
     return decide
 
 
-def test_without_a_lineage_a_lost_answer_is_unknown_and_says_what_to_do(
-    cli: CliWorld, address: str, azurite: Azurite
-) -> None:
+def test_without_a_lineage_a_lost_answer_says_what_to_do(cli: CliWorld, address: str, azurite: Azurite) -> None:
     with proxy.running(azurite.ports["blob"], first_write()) as running:
         env = through(azurite, running.port)
         ran = cli.call("safe-update", address, "-o", "json", "--increment", "n", "--no-lineage", env=env)

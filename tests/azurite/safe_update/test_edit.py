@@ -313,9 +313,7 @@ def test_azguard_that_is_killed_leaves_the_file(cli: CliWorld, name: str) -> Non
 
 
 @pytest.mark.parametrize("end", ["exit 1", "exit 0"])
-def test_a_signal_to_azguard_ends_an_edit_as_interrupted_and_keeps_what_was_typed(
-    cli: CliWorld, name: str, end: str
-) -> None:
+def test_a_signal_to_azguard_ends_an_edit_and_keeps_what_was_typed(cli: CliWorld, name: str, end: str) -> None:
     """It is passed on to the editor, which may save and end with 0: that is not what was asked for."""
     script = f'echo \'{{"n": 8}}\' > "$1"; trap "{end}" TERM; touch "$0.begun"; while :; do sleep 0.05; done'
     running = cli.begin_fork("edit", f"blob:{name}", "-o", "json", env=editor(cli, script))

@@ -168,9 +168,7 @@ def test_a_lease_of_its_own_goes_along(cli: CliWorld, blob: str) -> None:
 # Unchanged
 
 
-def test_unchanged_content_is_written_once_so_that_the_fence_stands_there(
-    cli: CliWorld, blob: str, client: BlobClient
-) -> None:
+def test_unchanged_content_is_written_once_for_the_fence(cli: CliWorld, blob: str, client: BlobClient) -> None:
     runs = [cli.call("safe-update", f"blob:{blob}", "--set", "n=1", "--fence", "43").json for _ in range(2)]
     assert ([(each["outcome"], each["guard"]) for each in runs], state(client)) == (
         [("committed", "fence"), ("unchanged", "fence")], (b'{"n": 1}', {"env": "dev", "fence": tag(43)}),
@@ -181,9 +179,7 @@ def test_who_would_change_nothing_is_told_of_a_higher_fence_too(cli: CliWorld, b
     assert cli.call("safe-update", f"blob:{blob}", "--set", "n=1", "--fence", "41").code == 77
 
 
-def test_a_dry_run_tells_of_a_higher_fence_and_writes_nothing(
-    cli: CliWorld, blob: str, client: BlobClient, target: Target
-) -> None:
+def test_a_dry_run_tells_of_a_higher_fence(cli: CliWorld, blob: str, client: BlobClient, target: Target) -> None:
     before = client.get_blob_properties().etag
     codes = [increment(cli, blob, fence, "--dry-run").code for fence in (41, 42, 43)]
     with pytest.raises(LockLost):
@@ -260,9 +256,7 @@ def test_a_tag_of_that_name_that_is_no_fence_is_left_alone(target: Target, clien
 # The metadata
 
 
-def test_metadata_are_written_by_whoever_was_not_overtaken_and_leave_the_fence(
-    cli: CliWorld, blob: str, client: BlobClient
-) -> None:
+def test_the_last_holder_writes_metadata_and_leaves_the_fence(cli: CliWorld, blob: str, client: BlobClient) -> None:
     codes = [
         cli.call("safe-update", f"blob:{blob}", "--metadata", "--set", f"owner=h{fence}", "--fence", str(fence)).code
         for fence in (42, 44, 43, 41)

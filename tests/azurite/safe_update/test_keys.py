@@ -197,9 +197,7 @@ def test_a_key_outlives_each_other_way_to_write_an_entity(cli: CliWorld, words: 
 
 
 @pytest.mark.parametrize(("make_place", "noun"), [(_container, "container"), (_queue, "queue")])
-def test_a_key_outlives_metadata_that_are_set(
-    cli: CliWorld, make_place: Callable[[CliWorld], Place], noun: str
-) -> None:
+def test_a_key_outlives_set_metadata(cli: CliWorld, make_place: Callable[[CliWorld], Place], noun: str) -> None:
     place = make_place(cli)
     name = place[0].partition(":")[2]
     run(cli, place, "--op-id", "k", "--increment", "n")

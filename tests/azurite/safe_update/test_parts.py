@@ -150,9 +150,7 @@ def test_the_lease_of_the_caller_guards_the_tags(cli: CliWorld, blob: str) -> No
 
 
 @pytest.mark.parametrize("part", [(), ("--create",), ("--metadata",), ("--tags",)])
-def test_a_lease_of_the_caller_that_ends_before_the_write_is_told_as_that(
-    cli: CliWorld, blob: str, part: tuple[str, ...]
-) -> None:
+def test_a_lease_of_the_caller_that_ends_too_early_is_told(cli: CliWorld, blob: str, part: tuple[str, ...]) -> None:
     lease = client(cli, blob).acquire_lease(-1).id
     release = shlex.join(forked.command("lease", "release", f"blob:{blob}", "--lease-id", lease, "-o", "none"))
     before = client(cli, blob).get_blob_properties().etag

@@ -54,9 +54,7 @@ def test_a_stopped_azguard_loses_the_command_and_keeps_the_file(world: FileLockW
 
 
 @pytest.mark.parametrize("traits", ["", "deaf"])
-def test_after_the_kill_of_its_holder_a_file_is_free_and_the_command_gone_before(
-    world: FileLockWorld, traits: str
-) -> None:
+def test_after_the_kill_of_its_holder_the_command_goes_before_its_lock(world: FileLockWorld, traits: str) -> None:
     file = world.new()
     working = world.begin_working(file, "--grace", "1s", traits=traits)
     entered = world.cli.root / "entered"

@@ -137,9 +137,7 @@ def test_a_file_that_was_deleted_there_is_not_taken_for_one_that_needs_no_put(cl
 
 
 @pytest.mark.parametrize("shown", [("-o", "none"), ("-q",), ("-o", "table"), ("-o", "json")])
-def test_what_failed_is_named_again_at_the_end_with_its_status(
-    cli: CliWorld, site: str, shown: tuple[str, ...]
-) -> None:
+def test_what_failed_is_named_at_the_end_with_its_status(cli: CliWorld, site: str, shown: tuple[str, ...]) -> None:
     write(cli.root / "dist", **{f"{number:03}": "1" for number in range(40)})
     put(cli, "dist", site)
     cli.call("blob", "put", f"{site}/007", "--last-writer-wins", scope="other", stdin=b"2")
@@ -213,9 +211,7 @@ def test_content_that_is_there_already_is_left_alone(cli: CliWorld, site: str) -
     assert found["a"]["etag"] == before["a"]
 
 
-def test_a_file_that_is_gone_before_it_is_compared_fails_by_name(
-    cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_gone_before_its_comparison_is_named(cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     put(cli, str(write(cli.root / "dist", a="1", b="1")), site)
     walk = local_files.walk
 
@@ -424,9 +420,7 @@ def test_a_fence_guards_each_file(cli: CliWorld, site: str) -> None:
     assert (ran.code, found["a"]["error"]["exit_code"], found["b"]["outcome"]) == (20, 77, "written")
 
 
-def test_a_mirror_under_a_fence_deletes_only_what_this_scope_has_seen_and_no_one_changed(
-    cli: CliWorld, site: str
-) -> None:
+def test_a_mirror_under_a_fence_deletes_only_what_this_scope_saw_and_none_changed(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", b="1", c="1")
     put(cli, "dist", site, "--fence", "5")
     for name in ("b", "theirs"):
@@ -604,9 +598,7 @@ def test_a_container_that_does_not_exist_is_one_error_and_leaves_nothing_here(cl
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",), ("--include", "*.css")])
-def test_a_mirror_of_an_empty_folder_is_refused_unless_that_is_meant(
-    cli: CliWorld, site: str, more: tuple[str, ...]
-) -> None:
+def test_a_mirror_of_an_empty_folder_has_to_be_meant(cli: CliWorld, site: str, more: tuple[str, ...]) -> None:
     write(cli.root / "dist", **{"a.css": "1"})
     put(cli, "dist", site)
     (cli.root / "empty").mkdir()

@@ -80,9 +80,7 @@ def test_a_key_is_claimed_and_done_and_then_done_for_all(cli: CliWorld, table: s
     assert (found["state"], found["by"], found["message"], found["key"]) == ("done", "a", "message-1", KEY)
 
 
-def test_a_key_that_another_has_claimed_is_held_until_its_end_by_the_clock_of_the_service(
-    cli: CliWorld, table: str
-) -> None:
+def test_a_key_that_another_has_claimed_is_held_until_its_end_by_the_services_clock(cli: CliWorld, table: str) -> None:
     claim(worker(cli, table, "a"), seconds=60)
     held = claim(worker(cli, table, "b"))
     assert isinstance(held, HeldByAnother)
@@ -284,9 +282,7 @@ def test_an_extension_of_unknown_outcome_leaves_the_claim_usable(cli: CliWorld, 
 
 
 @pytest.mark.parametrize("ahead_seconds", [7200, -7200])
-def test_a_claim_that_lives_is_not_taken_over_whatever_the_date_of_an_answer(
-    cli: CliWorld, table: str, ahead_seconds: int
-) -> None:
+def test_a_living_claim_is_not_taken_over_by_a_wrong_date(cli: CliWorld, table: str, ahead_seconds: int) -> None:
     claim(worker(cli, table))
     with proxy.running(port(cli), lambda _: Chosen(ahead_seconds=ahead_seconds)) as between:
         other = worker(cli, table, "b", between.port)

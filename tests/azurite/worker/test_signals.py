@@ -103,9 +103,7 @@ def test_a_signal_lets_the_commands_finish_and_takes_no_more(running: Running, n
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_second_signal_ends_the_commands_and_gives_their_messages_back_at_once(
-    running: Running, number: int, status: int
-) -> None:
+def test_a_second_signal_ends_commands_and_gives_messages_back(running: Running, number: int, status: int) -> None:
     pids = running.commands()
     running.process.send_signal(signal.SIGTERM)
     # Two signals of one kind that come at once are one.

@@ -144,9 +144,7 @@ class Step:
     ([A], [], False),
     ([("blob", "site", "ab")], [A], False),
 )
-def test_lines_that_meet_at_an_address_follow_each_other(
-    first: list[Address], second: list[Address], follow: bool
-) -> None:
+def test_lines_of_one_address_follow_each_other(first: list[Address], second: list[Address], follow: bool) -> None:
     traced, gate = Traced(), threading.Event()
     # The second opens the gate for the first if it need not wait; else the third does, once the first has begun.
     works = [

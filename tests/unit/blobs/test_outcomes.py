@@ -109,9 +109,7 @@ def test_a_blob_is_ours_that_consists_of_our_blocks_alone(blob: Blob, there: lis
         ({"size": 7, "blob_type": "BlockBlob"}, b"....old", UNKNOWN),
     ],
 )
-def test_what_stands_where_ours_belongs_tells_of_an_append(
-    blob: Blob, facts: dict[str, Any], content: bytes, verdict: Verdict
-) -> None:
+def test_bytes_in_our_place_tell_of_ours(blob: Blob, facts: dict[str, Any], content: bytes, verdict: Verdict) -> None:
     blob.is_now(**facts)
     blob.content = content
     assert (
@@ -128,9 +126,7 @@ def test_what_stands_where_ours_belongs_tells_of_an_append(
         (Proof.NONE, LEASE, UNKNOWN),
     ],
 )
-def test_equal_bytes_are_ours_only_if_something_proves_that(
-    blob: Blob, proof: Proof, held: str | None, verdict: Verdict
-) -> None:
+def test_equal_bytes_are_ours_only_by_proof(blob: Blob, proof: Proof, held: str | None, verdict: Verdict) -> None:
     blob.is_now(size=7)
     blob.content, blob.lease_id = b"....new", held
     found = append_blob.find_append_outcome(TARGET, End(4, BORN, 1), b"new", proof, LEASE, PATIENCE)

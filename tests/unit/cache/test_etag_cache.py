@@ -119,9 +119,7 @@ def test_a_path_that_is_not_text_is_kept(opened: Open, tmp_path: Path) -> None:
     assert opened().find_bound(CONFIG, copies.find_at(copy)).path == plain('"0x1"', path=str(copy))
 
 
-def test_of_the_inodes_of_a_resource_the_newest_are_kept_and_all_paths(
-    opened: Open, clock: Clock, tmp_path: Path
-) -> None:
+def test_of_the_inodes_of_a_resource_the_newest_stay_and_all_paths(opened: Open, clock: Clock, tmp_path: Path) -> None:
     cache, files = opened(), [tmp_path / str(number) for number in range(70)]
     for number, file in enumerate(files):
         file.write_text("x")
@@ -132,9 +130,7 @@ def test_of_the_inodes_of_a_resource_the_newest_are_kept_and_all_paths(
     assert [etag_of(each.inode) for each in found] == [None] * 6 + [f'"{number}"' for number in range(6, 70)]
 
 
-def test_of_the_paths_of_a_resource_that_lead_to_no_file_the_newest_are_kept(
-    opened: Open, clock: Clock, tmp_path: Path
-) -> None:
+def test_of_the_paths_of_a_resource_to_no_file_the_newest_stay(opened: Open, clock: Clock, tmp_path: Path) -> None:
     cache, files = opened(), [tmp_path / str(number) for number in range(70)]
     files[2].write_text("x")
     for file in files:

@@ -249,9 +249,7 @@ def test_a_folder_that_cannot_be_is_said_once(tmp_path: Path) -> None:
     ]
 
 
-def test_an_import_that_fills_the_disk_says_how_much_it_took_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_that_fills_the_disk_says_how_far_it_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path)
     monkeypatch.setattr("azguard.cache.etag_cache._BATCH", 20)
     (pages,) = run.cache._database.read("PRAGMA page_count")
@@ -264,9 +262,7 @@ def test_an_import_that_fills_the_disk_says_how_much_it_took_in(
     assert (len(list(run.cache.list_entries())), len(run.warnings)) == (20, 1)
 
 
-def test_a_cache_locked_by_another_is_said_and_read_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_locked_by_another_is_told_and_still_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(tmp_path, entries=10)
     monkeypatch.setattr("azguard.cache.file.BUSY_SECONDS", 0.2)
     holder = sqlite3.connect(tmp_path / "etags.db", isolation_level=None)

@@ -118,9 +118,7 @@ def test_the_note_of_a_process_that_lives_stays_from_its_first_moment_on(tmp_pat
     ({"state": HoldState.RELEASED}, 30, False),
     ({"state": HoldState.LOST}, 30, False),
 )
-def test_a_lock_that_may_be_held_is_in_use(
-    tmp_path: Path, changes: dict[str, object], age: float, in_use: bool
-) -> None:
+def test_a_lock_perhaps_held_is_in_use(tmp_path: Path, changes: dict[str, object], age: float, in_use: bool) -> None:
     holds, record = HoldRecords(tmp_path / "holds"), hold(**{"seconds": 600, **changes})
     holds.save(record)
     write(holds.file(record.lease_id, "log"), age / DAY)

@@ -409,9 +409,7 @@ documents = st.recursive(
 
 
 @given(documents, documents, st.sampled_from([None, 0, 2, "\t"]), st.booleans())
-def test_a_rewritten_text_holds_the_new_value(
-    old: object, new: object, indent: int | str | None, ascii_only: bool
-) -> None:
+def test_a_rewritten_text_is_the_new_one(old: object, new: object, indent: int | str | None, ascii_only: bool) -> None:
     text = json.dumps({"o": old, "list": [old, 1]}, indent=indent, ensure_ascii=ascii_only)
     before = json_text.parse(text)
     after = json_text.parse(json.dumps({"n": new, "o": new, "list": [1, new, old]}))
@@ -455,8 +453,6 @@ def test_a_spelled_number_is_a_number() -> None:
     (b"a: 1\n", b"a: 1\nn: 1\n", False, ()),
     (b"\xff", b"\xff", False, ()),
 )
-def test_the_key_of_an_increment_is_told_where_there_was_none(
-    before: bytes, after: bytes, is_yaml: bool, created: tuple[str, ...]
-) -> None:
+def test_a_key_that_is_made_is_told(before: bytes, after: bytes, is_yaml: bool, created: tuple[str, ...]) -> None:
     chosen = [typed_edits.parse_edit("--increment", "n", lambda name: b"", metadata=False, tags=False)] * 2
     assert edits.list_created(chosen, before, after, is_yaml=is_yaml) == created

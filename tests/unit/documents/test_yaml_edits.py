@@ -91,9 +91,7 @@ def refusal(act: Callable[[], object]) -> tuple[str, str | None]:
     ("values", "application/octet-stream", False),
     ("yaml", None, False),
 )
-def test_the_name_says_what_is_yaml_and_else_the_content_type(
-    name: str, content_type: str | None, answer: bool
-) -> None:
+def test_the_name_says_what_is_yaml_or_the_content_type(name: str, content_type: str | None, answer: bool) -> None:
     assert is_yaml(name, content_type) == answer
 
 

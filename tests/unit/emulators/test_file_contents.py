@@ -109,9 +109,7 @@ def test_a_snapshot_keeps_what_was_there_and_tells_what_changed_since(files: Fil
     assert _list_ranges(files, f"&prevsharesnapshot={snapshot}") == [("ClearRange", 0, 255), ("Range", 512, 1023)]
 
 
-def test_what_was_never_written_takes_no_room_also_after_a_copy_a_snapshot_and_a_clear(
-    files: FilesEmulator, tmp_path: Path
-) -> None:
+def test_what_was_never_written_takes_no_room_after_a_copy_or_clear(files: FilesEmulator, tmp_path: Path) -> None:
     size = 1024**4
     _make(files, size)
     _put(files, size - 4, b"last")

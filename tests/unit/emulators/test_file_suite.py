@@ -95,9 +95,7 @@ def test_a_service_takes_five_cors_rules(files: FilesEmulator) -> None:
     assert said == [(202, None), (400, "InvalidXmlDocument")]
 
 
-def test_a_share_has_no_more_snapshots_than_the_service_allows(
-    files: FilesEmulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_share_has_as_many_snapshots_as_allowed(files: FilesEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shares, "_MOST_SNAPSHOTS", 1)
     said = [files.ask("PUT", "work?restype=share&comp=snapshot").said for _ in range(2)]
 

@@ -262,7 +262,5 @@ def test_a_name_that_is_not_utf8_is_called_that(text: str) -> None:
     ("dir:share/Stra\u00dfe", "dir:share/strasse", False),
     ("blob:site/Config.json", "blob:site/config.json", False),
 )
-def test_names_that_differ_in_case_are_one_resource_where_the_service_ignores_that(
-    one: str, other: str, alike: bool
-) -> None:
+def test_names_that_differ_in_case_are_one_where_the_service_ignores_it(one: str, other: str, alike: bool) -> None:
     assert (parse(one).address.folded == parse(other).address.folded) is alike

@@ -122,7 +122,7 @@ def test_a_prefix_is_of_container_and_name(prefix: str, found: list[str], asked:
     assert sorted(account.asked) == asked
 
 
-def test_only_what_is_certainly_held_for_longer_is_stale_and_what_has_no_time_is_counted(
+def test_only_what_is_certainly_held_for_longer_is_stale_and_others_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(calls, "ask_service_time", lambda *_: NOW)

@@ -98,9 +98,7 @@ def end_of(action: str) -> object:
 @pytest.mark.parametrize(
     ("action", "end"), [("renew", "unknown"), ("change", 1), ("release", 1), ("break", 1), ("acquire", "interrupted")]
 )
-def test_an_interrupted_operation_that_was_done_ends_as_done_where_that_shows(
-    lease: FakeLease, action: str, end: object
-) -> None:
+def test_an_interrupted_operation_ends_as_done_where_it_shows(lease: FakeLease, action: str, end: object) -> None:
     lease.holder = None if action == "acquire" else A
     lease.ends = [(True, KeyboardInterrupt())]
     assert end_of(action) == end
@@ -108,9 +106,7 @@ def test_an_interrupted_operation_that_was_done_ends_as_done_where_that_shows(
 
 @pytest.mark.parametrize("action", ["renew", "change", "release", "break"])
 @pytest.mark.parametrize("can_be_asked", [True, False])
-def test_an_interrupted_operation_that_may_still_arrive_is_unknown(
-    lease: FakeLease, action: str, can_be_asked: bool
-) -> None:
+def test_an_interrupted_operation_that_may_come_is_unknown(lease: FakeLease, action: str, can_be_asked: bool) -> None:
     lease.ends, lease.can_be_asked = [(False, KeyboardInterrupt())], can_be_asked
     assert (end_of(action), lease.sent) == ("unknown", 1)
 

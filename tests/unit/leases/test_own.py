@@ -76,9 +76,7 @@ def test_without_an_account_each_lease_is_shown_and_none_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("standing", [Standing.GONE, Standing.RELEASED, Standing.BROKEN, Standing.TAKEN])
-def test_a_lease_that_is_certainly_over_is_forgotten_and_not_shown(
-    standing: Standing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lease_that_is_surely_over_is_forgotten(standing: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
     over = CheckedLease(LEASE, standing)
     monkeypatch.setattr(own, "ask_each", lambda *given: iter([over]))
     forgotten: list[CheckedLease] = []

@@ -122,9 +122,7 @@ def test_a_lease_is_written_down_before_it_is_asked_for(
 
 
 @pytest.mark.parametrize("end", [Unavailable("no"), KeyboardInterrupt()])
-def test_a_failed_repetition_of_an_acquire_keeps_the_record_of_the_first(
-    monkeypatch: pytest.MonkeyPatch, end: BaseException
-) -> None:
+def test_a_failed_second_acquire_keeps_the_first_record(monkeypatch: pytest.MonkeyPatch, end: BaseException) -> None:
     records = Records(record(A))
     monkeypatch.setattr(actions, "acquire", answering(records, end))
     with pytest.raises(type(end)):

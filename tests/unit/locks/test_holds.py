@@ -99,9 +99,7 @@ def test_records_are_for_their_owner_alone(holds: HoldRecords) -> None:
     assert modes == [0o700, 0o600]
 
 
-def test_a_lock_whose_lease_ended_before_it_was_told_is_not_held(
-    holds: HoldRecords, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_whose_lease_ended_too_early_is_not_held(holds: HoldRecords, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
     begun = Mock()
     begun.channel.receive.return_value = [{"is": "held", "hold": asdict(hold(ends=times.read_boot_clock()))}]

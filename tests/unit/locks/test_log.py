@@ -68,9 +68,7 @@ BARE = ("released", None)
         ([line(holding(1)), line(replace(broken(), fence=None, since=None))], [BARE, ("broken", "eve@laptop")])
     ,
 )  # fmt: skip
-def test_a_break_is_read_into_the_line_of_the_holder(
-    lines: list[bytes], expected: list[tuple[str, str | None]]
-) -> None:
+def test_a_break_is_read_into_the_holders_line(lines: list[bytes], expected: list[tuple[str, str | None]]) -> None:
     assert [(each.outcome, each.broken_by) for each in read(*lines)] == expected
 
 

@@ -183,7 +183,7 @@ def test_any_story_keeps_the_order(seed: int, storm: Storm, kills: float) -> Non
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("dead", thorough.some([1, 3, 2, 5, 8], 2))
-def test_any_number_of_the_dead_ahead_is_passed_over_within_15_seconds_and_the_living_keep_their_order(
+def test_any_number_of_the_dead_is_passed_over_within_15_seconds_and_the_living_keep_their_order(
     dead: int,
 ) -> None:
     assert violations(queue_behind_the_dead(f"dead {dead}", dead), CALM) == []

@@ -107,9 +107,7 @@ def test_a_lease_of_which_a_third_is_over_is_given_up(service: Service) -> None:
 
 
 @pytest.mark.parametrize(("ends", "given_back"), [([BUSY], 0), ([BrokenAnswer(Broken.TIMED_OUT), BUSY], 1)])
-def test_a_lease_is_given_back_unless_its_only_request_was_refused(
-    service: Service, ends: list[BaseException], given_back: int
-) -> None:
+def test_a_lease_is_given_back_unless_all_failed(service: Service, ends: list[BaseException], given_back: int) -> None:
     leases, service.ends = service.leases(), ends
     for _ in ends[1:]:
         with pytest.raises(Unavailable):
@@ -132,9 +130,7 @@ def test_a_record_that_was_sent_twice_and_depends_on_no_version_stands_under_ano
 
 
 @pytest.mark.parametrize("first", [OutcomeUnknown("lost"), 2])
-def test_a_record_of_which_a_copy_may_come_stays_no_lock_whatever_else_fails(
-    service: Service, first: int | Exception
-) -> None:
+def test_a_record_that_may_come_twice_stays_no_lock_in_any_case(service: Service, first: int | Exception) -> None:
     leases, service.attempts, service.gives_back = service.leases(FILE), [first], False
     for _ in "12":
         with pytest.raises((OutcomeUnknown, Unavailable)):
@@ -148,9 +144,7 @@ def test_a_record_of_which_a_copy_may_come_stays_no_lock_whatever_else_fails(
 
 
 @pytest.mark.parametrize(("end", "left"), [(BUSY, 0), (BrokenAnswer(Broken.TIMED_OUT), 1), (KeyboardInterrupt(), 1)])
-def test_the_note_of_a_lease_that_may_come_after_its_release_stays(
-    service: Service, tmp_path: Path, end: BaseException, left: int
-) -> None:
+def test_the_note_of_a_lease_to_come_stays(service: Service, tmp_path: Path, end: BaseException, left: int) -> None:
     service.ends = [end]
     leases = service.leases(FILE, ProcessLeases(tmp_path))
     with suppress(KeyboardInterrupt, Unavailable):

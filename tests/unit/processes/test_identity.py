@@ -28,9 +28,7 @@ def test_a_name_may_hold_blanks_and_brackets(tmp_path: Path) -> None:
     ("state", "is_stopped", "has_ended"),
     [("R", False, False), ("T", True, False), ("t", True, False), ("Z", False, True), ("X", False, True)],
 )
-def test_a_state_tells_whether_a_process_is_stopped_or_has_ended(
-    tmp_path: Path, state: str, is_stopped: bool, has_ended: bool
-) -> None:
+def test_a_state_tells_if_a_process_has_stopped(tmp_path: Path, state: str, is_stopped: bool, has_ended: bool) -> None:
     found = identity.find(11, _proc(tmp_path, 11, f"11 (a) {state} 7 8 9 34816 11 {_REST}\n"))
     assert found is not None
     assert (found.is_stopped, found.has_ended) == (is_stopped, has_ended)

@@ -71,9 +71,7 @@ def test_a_note_is_found_with_all_its_facts_when_its_process_has_let_go_of_it(tm
     assert list(notes.folder.iterdir()) == []
 
 
-def test_a_note_that_its_process_begins_meanwhile_is_not_abandoned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_note_that_is_begun_meanwhile_is_not_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = ProcessNotes(tmp_path, HERE)
     (tmp_path / "a.json").touch()  # Its process has made it, and not locked it yet.
     close = os.close

@@ -44,7 +44,7 @@ def test_messages_that_arrive_after_ctrl_c_are_visible_again(monkeypatch: pytest
     assert shown == [message.target]
 
 
-def test_messages_that_others_may_have_since_the_machine_was_suspended_are_left(
+def test_messages_that_others_may_have_after_a_suspension_are_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found, moments = [[taken().received], []], iter([0.0])
@@ -57,7 +57,7 @@ def test_messages_that_others_may_have_since_the_machine_was_suspended_are_left(
     assert (put, [each.moved for each in ends]) == ([], [0])
 
 
-def test_a_queue_that_does_not_answer_any_more_does_not_say_that_nothing_was_moved(
+def test_a_queue_that_is_silent_does_not_say_that_nothing_was_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found, ends = [[taken().received]], list[QueueMoved]()

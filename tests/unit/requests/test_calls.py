@@ -204,9 +204,7 @@ def hear(minutes: int, status: int = 200, body: bytes = b"", **sent: str) -> Ans
     (120, 200, {}, True),
     (120, 200, {"Authorization": "Bearer xyz"}, True),
 )
-def test_a_date_is_believed_unless_it_is_proved_wrong(
-    minutes: int, status: int, sent: dict[str, str], *, is_believed: bool
-) -> None:
+def test_a_date_holds_until_disproved(minutes: int, status: int, sent: dict[str, str], *, is_believed: bool) -> None:
     assert hear(minutes, status, b"", **sent).date == (NOW + timedelta(minutes=minutes) if is_believed else None)
 
 

@@ -141,9 +141,7 @@ def test_each_way_to_prove_an_identity_has_its_own_reason(auth: Auth, code: str,
     ("InsufficientAccountPermissions", "its reads or its writes are switched off", "disabled"),
     ("OnlyOnSundays", "does not allow this to site/a: OnlyOnSundays: It is so.", "refusal_unclear"),
 )
-def test_a_refusal_that_is_not_about_the_credentials_blames_none(
-    auth: Auth, code: str, words: str, reason: str
-) -> None:
+def test_a_refusal_that_is_not_about_credentials_blames_none(auth: Auth, code: str, words: str, reason: str) -> None:
     found = denial(auth, code)
     assert (words in found.message, found.reason) == (True, reason)
 

@@ -42,9 +42,7 @@ def recorded(name: str, method: str, code: str) -> Recorded:
          "exists", 409)
     ,
 )  # fmt: skip
-def test_an_answer_of_the_live_service_is_classified_by_its_meaning(
-    name: str, method: str, code: str, kind: str, status: int
-) -> None:
+def test_a_live_answer_is_known_by_its_meaning(name: str, method: str, code: str, kind: str, status: int) -> None:
     shared = {"client": Replayed(recorded(name, method, code))}
     account = Account("acc", {"blob": URL}, Auth.ANONYMOUS, None, shared)
     operation = {
@@ -115,9 +113,7 @@ def refusal(status: int, code: str | None, said: str, asked: Mapping[str, str] |
     (409, "OplogFrozen", "bad_request", "the service refused this for site/a: OplogFrozen"),
     (412, None, "changed", "site/a changed since you read it"),
 )
-def test_a_code_that_is_not_known_is_named_and_is_no_conflict(
-    status: int, code: str | None, kind: str, message: str
-) -> None:
+def test_an_unknown_code_is_named_and_no_conflict(status: int, code: str | None, kind: str, message: str) -> None:
     error = refusal(status, code, "It is frozen.\nRequestId:1\nErrorCode:OplogFrozen")
     found = translate(error, Target(emulator(), parse("blob:site/a").address), expected_etag='"0x1"')
     assert (found.kind, found.message, is_conflict(error)) == (kind, message, kind == "changed")

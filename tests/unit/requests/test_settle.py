@@ -124,9 +124,7 @@ def test_a_write_of_which_a_look_tells_nothing_is_not_sent_again(look: Any) -> N
     ([LOST], [UNKNOWN], "unknown"),
     ([KeyboardInterrupt()], [UNKNOWN], "unknown"),
 )
-def test_what_may_be_repeated_is_sent_again_also_where_a_look_tells_nothing(
-    sends: list[Any], looks: list[Any], end: object
-) -> None:
+def test_what_may_be_repeated_is_sent_again_without_a_look(sends: list[Any], looks: list[Any], end: object) -> None:
     assert Story(sends, looks).tell(is_idempotent=True) == end
 
 
@@ -171,9 +169,7 @@ def test_what_a_refusal_is_judged_by_is_its_meaning_and_what_the_look_found() ->
         "it was there before, and is gone now: deleted by this command, or by another writer",
     ),
 )
-def test_an_outcome_that_cannot_be_known_is_told_in_the_words_of_the_request(
-    sends: list[Any], looks: list[Any], detail: str
-) -> None:
+def test_an_unknown_outcome_has_the_words_of_the_request(sends: list[Any], looks: list[Any], detail: str) -> None:
     words = OutcomeUnknown("it cannot be known", "blob:site/a", reason="mine")
     request = WriteRequest(target=TARGET, send=lambda: _next(sends), look=lambda patience: _next(looks), unknown=words)
     with pytest.raises(OutcomeUnknown) as caught:
@@ -193,9 +189,7 @@ def test_an_interruption_of_what_its_caller_undoes_passes_through(sends: list[An
     ([LOST], [NOT_YET], "unknown"),
     ([NOT_SENT], [], None),
 )
-def test_an_interruption_between_two_transmissions_ends_as_the_first_of_them_did(
-    sends: list[Any], looks: list[Any], end: object
-) -> None:
+def test_an_interruption_between_two_sends_ends_as_the_first(sends: list[Any], looks: list[Any], end: object) -> None:
     story = Story(sends, looks)
     story.clock.sleep = interrupted  # type: ignore[method-assign, assignment]  # of this case alone
     try:

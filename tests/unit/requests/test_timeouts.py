@@ -29,9 +29,7 @@ def at(deadline: Deadline, elapsed: float) -> Deadline:
 
 
 @cases(("seconds", "answer", "settle"), (3, 3, 1), (0.5, 0.5, 1), (9, 9, 3), (60, 20, 5))
-def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
-    seconds: float, answer: float, settle: float
-) -> None:
+def test_a_timeout_that_was_asked_for_bounds_questions_too(seconds: float, answer: float, settle: float) -> None:
     deadline = at(Deadline.strict(seconds), 0)
     assert (write_timeouts(deadline).answer, deadline.settle_seconds) == (answer, settle)
 
@@ -68,9 +66,7 @@ def test_a_caller_may_say_how_long_the_answer_to_a_write_is_waited_for() -> None
     (0.125, 0.5),
     (0, 0.5),
 )
-def test_a_connection_is_waited_for_four_seconds_at_most_and_half_a_second_at_least(
-    remaining: float, seconds: float
-) -> None:
+def test_a_connection_is_waited_for_half_a_second_to_four_seconds(remaining: float, seconds: float) -> None:
     deadline = Clock().deadline(remaining)
     found = [write_timeouts(deadline), *asked(deadline)]
     assert [each.connect for each in found] == [seconds] * 2

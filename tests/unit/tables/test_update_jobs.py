@@ -177,9 +177,7 @@ def test_an_interruption_after_the_last_update_is_none(orders: Orders, monkeypat
     assert (orders.update_all(), orders.summaries) == (None, [summary(5, updated=5)])
 
 
-def test_a_second_interruption_leaves_what_is_under_way_unknown(
-    orders: Orders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_interruption_leaves_a_write_unknown(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = threading.Event()
     update = orders.update
 
@@ -204,9 +202,7 @@ def _interrupt(**_: float) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_report_of_a_failure_that_is_interrupted_is_made_again(
-    orders: Orders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_report_of_a_failure_is_made_again(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     interruptions, report = iter([KeyboardInterrupt()]), orders.report
 
     def interrupted(done: Done) -> None:
@@ -278,9 +274,7 @@ def test_an_interruption_at_any_moment_loses_no_count(orders: Orders) -> None:
         assert (moment, orders.summaries) == (moment, [summary(updated, updated=updated)] if updated else [])
 
 
-def test_a_timeout_that_was_asked_for_bounds_the_questions_after_each_update(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_timeout_bounds_the_questions_after_each_update(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found: Any = SimpleNamespace()
     monkeypatch.setattr(update_many, "find_matches", lambda *_: iter([(TABLE, found)]))
     patience = Deadline.strict(3)

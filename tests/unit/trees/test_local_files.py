@@ -175,9 +175,7 @@ def test_a_disk_that_keeps_names_apart_folds_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_run_leaves_that_is_killed_while_it_looks_at_the_disk_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_run_leaves_that_is_killed_early_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "unlink", lambda path: None)
     find_fold(tmp_path)
     assert [is_unfinished(each.name) for each in tmp_path.iterdir()] == [True]

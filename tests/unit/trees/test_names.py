@@ -72,9 +72,7 @@ def selected(include: tuple[str, ...], exclude: tuple[str, ...]) -> list[str]:
     (("css/", "index.html"), ("*.map",), ["index.html", "css/a.css"]),
     (("nothing",), (), []),
 )
-def test_what_is_included_less_what_is_excluded(
-    include: tuple[str, ...], exclude: tuple[str, ...], left: list[str]
-) -> None:
+def test_what_is_included_is_not_excluded(include: tuple[str, ...], exclude: tuple[str, ...], left: list[str]) -> None:
     assert selected(include, exclude) == left
 
 

@@ -126,9 +126,7 @@ def test_a_file_is_not_tried_after_the_service_has_gone_and_is_named_all_the_sam
     (Unavailable("it does not answer"), "could not be listed any more"),
     (Forbidden("it has ended"), "some files of blob:site/ are done, and the rest is not: it has ended")
 )  # fmt: skip
-def test_a_listing_that_fails_after_some_files_does_not_say_that_nothing_was_applied(
-    error: AzguardError, words: str
-) -> None:
+def test_a_listing_that_fails_late_does_not_say_that_nothing_was_applied(error: AzguardError, words: str) -> None:
     def jobs() -> Iterator[pool.Job]:
         yield Job("a")
         raise error
@@ -211,9 +209,7 @@ def unknown(cause: AzguardError) -> Done:
     ([LOST, LOST, Done("a", UNCHANGED), Done("a", FAILED, UsageError("cannot be read")), LOST], True),
     ([LOST, LOST, LOST, Done("a", CREATED)], True),
 )
-def test_only_files_that_the_service_did_not_answer_in_a_row_prove_that_it_is_gone(
-    ends: list[Done], is_certain: bool
-) -> None:
+def test_only_failures_of_the_service_in_a_row_prove_that_it_is_gone(ends: list[Done], is_certain: bool) -> None:
     outage = Outage(3)
     for each in ends:
         outage.note(each)

@@ -88,9 +88,7 @@ def test_work_that_becomes_slow_takes_a_lease_after_the_fourth_conflict_too() ->
     (10.0, 10, 30),
     (1.0, 100, 60),
 )
-def test_a_lease_lasts_twice_the_work_and_as_long_as_sending_takes_up_to_a_minute(
-    work: float, size: int, seconds: int
-) -> None:
+def test_a_lease_lasts_twice_the_work_and_the_sending_up_to_a_minute(work: float, size: int, seconds: int) -> None:
     store = stored()
     case = Case(store, others={number: others_update(store) for number in range(2, 10, 2)}, timeout=6000)
 

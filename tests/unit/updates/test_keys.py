@@ -262,9 +262,7 @@ def test_it_is_told_when_a_key_was_applied_and_whether_another_wrote_since(other
 
 
 @cases(("later", "since"), (timedelta(minutes=14), False), (timedelta(minutes=16), True))
-def test_a_version_much_later_than_the_key_is_anothers_though_the_lineage_does_not_tell(
-    later: timedelta, since: bool
-) -> None:
+def test_a_version_much_later_than_the_key_is_anothers_without_a_lineage(later: timedelta, since: bool) -> None:
     store = stored()
     case = Case(store)
     tools = UpdateHooks(now=lambda: NOON)

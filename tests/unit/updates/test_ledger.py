@@ -70,9 +70,7 @@ def test_a_ledger_costs_no_request_while_nothing_goes_wrong(store: Store) -> Non
 
 @pytest.mark.parametrize("stamps", [True, False])
 @pytest.mark.parametrize("fault", [Fault.LOST, Fault.REPLAYED])
-def test_a_write_that_a_foreign_writer_covered_is_found_in_the_ledger(
-    store: Store, fault: Fault, *, stamps: bool
-) -> None:
+def test_a_write_that_another_tool_covered_is_in_the_ledger(store: Store, fault: Fault, *, stamps: bool) -> None:
     run = Run(store, fault, others={3: lambda: store.foreign_write(b"theirs")})
     ended = run.end(stamps=stamps)
     assert (ended.outcome, ended.committed.etag, run.truth()) == ("committed", None, (b"theirs", 1))
@@ -92,9 +90,7 @@ def test_a_write_in_doubt_over_the_version_that_is_still_there_is_sent_again(sto
 
 
 @pytest.mark.parametrize("covered", [True, False])
-def test_what_an_earlier_run_sent_without_a_ledger_is_unknown_to_it(
-    store: Store, tmp_path: Path, *, covered: bool
-) -> None:
+def test_what_an_earlier_run_sent_without_it_is_unknown(store: Store, tmp_path: Path, *, covered: bool) -> None:
     WriteJournal(tmp_path, OP, keyed=True).record_sending(store.etag)
     if covered:
         store.foreign_write(b"theirs")

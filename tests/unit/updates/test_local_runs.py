@@ -184,7 +184,7 @@ def test_a_create_of_a_killed_run_does_not_make_a_later_update_create(tmp_path: 
     assert store.current is None
 
 
-def test_a_create_of_a_killed_run_that_another_create_covered_is_unknown_because_absence_can_recur(
+def test_a_create_of_a_killed_run_that_another_create_covered_is_unknown_as_absence_recurs(
     tmp_path: Path,
 ) -> None:
     store, other = Store(), new_op(b"another's op")

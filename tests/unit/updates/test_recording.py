@@ -172,9 +172,7 @@ def test_a_name_that_is_no_file_name_is_made_one(tmp_path: Path) -> None:
     assert path.parent == tmp_path
 
 
-def test_work_goes_to_the_temporary_folder_where_its_own_cannot_be_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_goes_to_the_temporary_folder_without_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     path = recording.save_unwritten_content(tmp_path / "file" / "kept", target(), b"new", NOW)

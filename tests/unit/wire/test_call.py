@@ -178,9 +178,7 @@ def send_in(version: str | None, operation: Operation, kind: Kind = Kind.BLOB, *
     ("2018-11-09", tables.TABLE_GET_ACL, Kind.TABLE, "2018-11-09"),
     ("2022-11-02", shares.FILE_GET_PROPERTIES, Kind.FILE, "2022-11-02"),
 )
-def test_a_service_is_asked_in_the_version_that_was_chosen(
-    version: str | None, operation: Operation, kind: Kind, spoken: str
-) -> None:
+def test_a_service_is_asked_in_that_version(version: str | None, operation: Operation, kind: Kind, spoken: str) -> None:
     assert send_in(version, operation, kind) == [spoken]
 
 

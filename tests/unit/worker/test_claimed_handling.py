@@ -105,9 +105,7 @@ def test_a_key_that_was_done_with_another_body_is_told(
 
 
 @cases(("is_first", "outcome"), (True, Outcome.DONE), (False, Outcome.POISONED))
-def test_a_message_that_could_not_be_claimed_for_long_runs_once_before_it_is_poisoned(
-    is_first: bool, outcome: Outcome
-) -> None:
+def test_a_message_that_was_not_claimed_for_long_runs_once_before_poison(is_first: bool, outcome: Outcome) -> None:
     claims = FakeClaims(Claimed("m1", is_first=is_first))
     assert handle(claims, FakeInbox(), FakePlace(), dequeue_count=9).outcome is outcome
 

@@ -249,9 +249,7 @@ def test_an_empty_queue_is_asked_ever_more_rarely_until_a_message_comes() -> Non
 
 
 @cases(("bears_all", "goes_on"), (True, True), (False, False))
-def test_a_drain_bears_a_service_that_is_down_for_a_minute_and_a_worker_for_ever(
-    bears_all: bool, goes_on: bool
-) -> None:
+def test_a_drain_bears_a_service_down_for_a_minute_and_a_worker_for_ever(bears_all: bool, goes_on: bool) -> None:
     clock = [0.0]
     polling = Polling(1.0, lambda: clock[0], lambda least, most: most)
     polling.note_answer(1)
