@@ -45,7 +45,6 @@ def diagnose(account: Account, wanted: str = "", plan: DoctorPlan = BLOBS, **mor
 
 
 def list_others(found: Diagnosis) -> dict[str, tuple[str, str]]:
-    """Return the checks that do not hold."""
     return {each.check: (each.verdict, each.detail) for each in found.checks if each.verdict != "holds"}
 
 

@@ -34,7 +34,6 @@ class Elsewhere:
     asked: list[Request] = field(default_factory=list)
 
     def decide(self, request: Request) -> Chosen:
-        """Hold the content."""
         if request.method != "GET":
             return Chosen()
         self.asked.append(request)

@@ -31,7 +31,6 @@ class Scenario(NamedTuple):
 
     @property
     def expected(self) -> Expected:
-        """Return what the evidence says of its operation."""
         return EXPECTED[self.operation]
 
     def __str__(self) -> str:

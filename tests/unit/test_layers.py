@@ -64,7 +64,6 @@ def imports(path: Path) -> frozenset[str]:
 
 
 def room(module: str) -> str:
-    """Return the room a module is in."""
     return module.split(".")[1] if "." in module else module
 
 

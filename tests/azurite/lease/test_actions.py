@@ -67,7 +67,6 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """Return what the evidence says."""
         return MACHINE[self.state][self.action]
 
 
@@ -105,7 +104,6 @@ class Stage:
         return self._written
 
     def resource(self, kind: Kind) -> Target:
-        """Return a new resource without a lease."""
         name = f"c{uuid.uuid4().hex}"
         if kind is Kind.BLOB:
             target = Target(self.account, Address(Kind.BLOB, (self._home, name)))

@@ -34,7 +34,6 @@ def show(cli: CliWorld, blob: str) -> dict[str, Any]:
 
 
 def metadata(cli: CliWorld, blob: str) -> dict[str, str]:
-    """Return a blob's metadata, the lineage included."""
     from azure.storage.blob import BlobClient
 
     client = BlobClient.from_connection_string(str(cli.connection_string), *blob.split("/", 1))

@@ -10,6 +10,5 @@ from tests.support.lock_world import Locks, locks
 
 @pytest.fixture
 def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
     with locks(cli) as made:
         yield made

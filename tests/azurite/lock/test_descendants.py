@@ -44,12 +44,10 @@ class Escaped:
 
     @property
     def pid(self) -> int:
-        """Return the worker's pid."""
         return int((self.folder / "pid").read_text())
 
     @property
     def guardian(self) -> int:
-        """Return the guardian's pid."""
         (found,) = (each.pid for each in self.world.processes() if each.parent == self.running.pid)
         return found
 

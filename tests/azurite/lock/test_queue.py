@@ -185,7 +185,6 @@ class Run:
         actions.release(held.target, Conditions(lease_id=held.lease_id), Deadline(_WAIT_SECONDS))
 
     def start(self) -> threading.Thread:
-        """Begin, and wait until it has its place."""
         thread = threading.Thread(target=self.work)
         thread.start()
         until(lambda: "in the queue" in " ".join(self.said), _WAIT_SECONDS)

@@ -10,7 +10,6 @@ from tests.support.lock_world import NOTHING, Locks, break_now, is_gone
 
 
 def readers(world: Locks, lock: str) -> list[str]:
-    """Return the addresses of the readers inside."""
     return [each["address"] for each in world.cli.call("lock", "show", lock).json["readers"]]
 
 

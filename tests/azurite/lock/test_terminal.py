@@ -20,7 +20,6 @@ def seat_of_all(connection_string: str, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def seat(seat_of_all: Seat) -> Seat:
-    """Return a shell with an empty screen."""
     seat_of_all.shell.forget()
     return seat_of_all
 

@@ -474,7 +474,6 @@ def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, 
 
 
 def leased(clock: str) -> dict[str, object]:
-    """Return a lock as a table shows it."""
     return {"address": "blob:tfstate/prod", "state": "held", "held_by": "alice@build1", "age": 10_800, "clock": clock,
             "owner": {"who": "alice", "pid": None}}  # fmt: skip
 

@@ -17,7 +17,6 @@ _OF_NAMESPACE = "FeatureNotYetSupportedForHierarchicalNamespaceAccounts"
 
 
 def refuse(status: int, code: str, words: str = "No.", headers: Mapping[str, str] | None = None) -> Answer:
-    """Return a refusal with the service's own words."""
     body = f"<Error><Code>{code}</Code><Message>{words}\nRequestId:1\nTime:2026-11-27T00:00:00Z</Message></Error>"
     return Answer(status, code, headers or {}, body.encode())
 

@@ -25,7 +25,6 @@ class Part:
     make: Callable[[CliWorld], str]
 
     def get(self, cli: CliWorld, name: str) -> Ran:
-        """Read it."""
         return cli.call(*self.command.split(), "get", name)
 
     def set(self, cli: CliWorld, name: str, value: Any, *words: str, scope: str = "test") -> Ran:

@@ -52,7 +52,6 @@ class Part:
         return cli.call(self.noun, self.name, "get", name).json
 
     def update(self, cli: CliWorld, name: str, *edits: str) -> Any:
-        """Update it."""
         return update(cli, f"{self.noun}:{name}", *self.options, *edits)
 
 

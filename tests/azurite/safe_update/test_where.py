@@ -38,7 +38,6 @@ def filled(cli: CliWorld, count: int, **properties: Any) -> TableClient:
 
 @pytest.fixture
 def orders(cli: CliWorld) -> TableClient:
-    """Return a table of ten new orders."""
     return filled(cli, 10)
 
 

@@ -11,7 +11,6 @@ VALUES = b"# values\nimage:\n  tag: '1.25'   # of the shop\n\nreplicas: 3\n"
 
 @pytest.fixture
 def name(cli: CliWorld) -> str:
-    """Return a name in a new container."""
     return f"{cli.container()}/values.yaml"
 
 

@@ -11,12 +11,10 @@ from tests.support.smb_emulator import SmbEmulator
 
 @pytest.fixture(scope="module")
 def share(smb_emulator: SmbEmulator) -> Share:
-    """Return a share of the emulator."""
     return make_share(smb_emulator)
 
 
 @pytest.fixture
 def world(share: Share, tmp_path: Path) -> Iterator[FileLockWorld]:
-    """Yield a world of locked files."""
     with file_locks(share, tmp_path) as made:
         yield made

@@ -23,7 +23,6 @@ _STATUS = {RECEIVE: "0", HIDE: "0", DELETE: "0", POISON: "65", CREATE: "65"}
 
 
 def kind(request: Request) -> str:
-    """Return what a request of the worker does."""
     path = request.path
     if request.method == "GET":
         return RECEIVE

@@ -38,12 +38,10 @@ class Running:
         return [int(each.name.rpartition(".")[2]) for each in self.folder.glob("*.*")]
 
     def wait_for_commands(self, number: int) -> list[int]:
-        """Wait until so many commands were begun."""
         until(lambda: len(self.commands()) == number, _SECONDS)
         return self.commands()
 
     def finish(self) -> None:
-        """Let the commands end."""
         (self.folder / "end").touch()
 
     def helpers(self, word: str) -> list[int]:
@@ -51,7 +49,6 @@ class Running:
         return [each.pid for each in processes(self.mark) if each.words[0] == word]
 
     def told(self) -> str:
-        """Return what the worker has told so far."""
         return (self.folder.parent / "err").read_text()
 
     def result(self) -> tuple[int, Any]:

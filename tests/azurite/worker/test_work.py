@@ -28,7 +28,6 @@ def script(cli: CliWorld) -> str:
 
 
 def work(cli: CliWorld, queue: str, *words: str, options: tuple[str, ...] = ()) -> Ran:
-    """Drain a queue."""
     env = {"LOG": str(cli.root / "log")}
     return cli.fork("queue", "work", queue, "--drain", "-o", "json", *options, "--", *words, env=env)
 

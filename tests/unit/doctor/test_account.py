@@ -27,7 +27,6 @@ class Stage(CheckStage):
     """A stage with an account alone."""
 
     def __init__(self, account: Account) -> None:
-        """Ask for nothing."""
         self.account, self.names = account, {}
 
 
@@ -75,7 +74,6 @@ class OtherAccount(AnsweringClient):
         self.said = reply(status, headers, content)
 
     def answer(self, asked: Asked) -> Reply:
-        """Return the answer to reads, or a success."""
         return reply(201, _WHEN) if asked.method == "PUT" else self.said
 
 
@@ -92,7 +90,6 @@ def open_stage(status: int, headers: Mapping[str, str], content: bytes = b"") ->
 
 
 def find(check: str, stage: CheckStage) -> CheckFinding:
-    """Return what the check of this name finds."""
     checks = {each.name: each for each in account.list_first_checks(("blob", "file"))}
     return checks[check].run(stage)
 

@@ -16,7 +16,6 @@ class Done(AnsweringClient):
     """Does all that it is asked for."""
 
     def answer(self, asked: Asked) -> Reply:
-        """Return a success."""
         return reply(201, {"x-ms-client-request-id": "1"})
 
 
@@ -24,12 +23,10 @@ class Stage(CheckStage):
     """A stage with a tap alone."""
 
     def __init__(self) -> None:
-        """Make nothing."""
         self.tap = Tap(Done())
 
 
 def put(stage: Stage) -> None:
-    """Send a request that the tap may lose."""
     stage.tap.send("PUT", "http://h/a/c/b", {"x-ms-blob-type": "BlockBlob"}, b"", Limits())
 
 

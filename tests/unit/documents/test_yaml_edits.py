@@ -65,7 +65,6 @@ def change(text: str, *options: str) -> str:
 
 
 def difference(text: str, *options: str) -> list[str]:
-    """Return the lines that go and come."""
     found = difflib.unified_diff(text.splitlines(), change(text, *options).splitlines(), n=0, lineterm="")
     return [line for line in found if not line.startswith(("---", "+++", "@@"))]
 

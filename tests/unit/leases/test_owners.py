@@ -109,7 +109,6 @@ def found(metadata: dict[str, str] | None = None, etag: str = ETAG) -> Answer:
 
 
 def written(service: Scripted, request: int = -1) -> dict[str, str]:
-    """Return the metadata that a request writes."""
     prefix = "x-ms-meta-"
     sent = service.headers[request]
     return {name.removeprefix(prefix): value for name, value in sent.items() if name.startswith(prefix)}

@@ -37,32 +37,25 @@ class Records(NoRecords):
     notes: list[str] = field(default_factory=list)
 
     def find_held(self, target: Any) -> HeldLease | None:
-        """Return what is known."""
         return self.known
 
     def add(self, target: Any, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
-        """Note a lease that is asked for."""
         self.notes.append(f"hold {lease_id[0]} {seconds}")
 
     def confirm(self, target: Any, lease_id: str, since: datetime | None = None) -> None:
-        """Note a lease that was granted."""
         self.notes.append(f"confirm {lease_id[0]}")
 
     def remove(self, target: Any, lease_id: str) -> None:
-        """Note a lease that is over."""
         self.notes.append(f"drop {lease_id[0]}")
 
     def record_move(self, target: Any, moved: Moved) -> None:
-        """Note a change of metadata."""
         self.notes.append("follow")
 
     def record_creation(self, target: Any, made: Any) -> None:
-        """Note what was made."""
         self.notes.append("made")
 
 
 def done(lease_id: str = A) -> LeaseDone:
-    """Return what a granted operation returns."""
     return LeaseDone(
         address=str(TARGET.address), lease_id=lease_id, etag='"1"', last_modified=None, action="acquire", duration=30,
         lease_time=None, guard="none", attempts=1, conflicts=0, outcome="committed",

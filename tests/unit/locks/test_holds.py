@@ -40,7 +40,6 @@ def hold(**changes: object) -> HoldRecord:
 
 @pytest.fixture
 def holds(tmp_path: Path) -> HoldRecords:
-    """Return an empty folder of records."""
     return HoldRecords(tmp_path / "holds")
 
 

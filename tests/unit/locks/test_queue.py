@@ -80,7 +80,6 @@ def queue_behind_the_mute(seed: str) -> Simulation:
 
 
 def violations(simulation: Simulation, storm: Storm) -> list[str]:
-    """Return which promises were not kept."""
     served = sorted((each for each in simulation.contenders if each.entered is not None), key=_entered)
     return [
         *_overlaps(served),

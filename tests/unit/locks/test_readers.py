@@ -42,7 +42,6 @@ def contend(seed: str, storm: Storm, *, kills: float) -> Simulation:
 
 
 def violations(simulation: Simulation) -> list[str]:
-    """Return which promises were not kept."""
     inside = [each for each in simulation.contenders if each.entered is not None]
     writers = sorted((each for each in inside if not each.is_shared), key=lambda each: each.entered or 0.0)
     fences = [each.fence for each in writers]

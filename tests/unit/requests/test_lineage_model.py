@@ -43,11 +43,9 @@ class Blob(RuleBasedStateMachine):
 
     @property
     def lineage(self) -> Lineage:
-        """Return the lineage that a read would find."""
         return Lineage.parse(self.store.current.lineage if self.store.current else None)
 
     def landed(self, attempt: Attempt) -> bool:
-        """Return the truth about an attempt."""
         return bool(self.store.commits_of(attempt.op))
 
     def deliver(self, attempt: Attempt) -> None:
@@ -80,12 +78,10 @@ class Blob(RuleBasedStateMachine):
 
     @rule(keeps=st.booleans())
     def write_without_azguard(self, keeps: bool) -> None:
-        """Another writer replaces the blob."""
         self.store.foreign_write(keeps_metadata=keeps)
 
     @rule()
     def delete(self) -> None:
-        """Another deletes the blob."""
         self.store.delete()
         self.deleted = True
 

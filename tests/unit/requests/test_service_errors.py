@@ -200,7 +200,6 @@ def list_codes() -> list[str]:
 
 
 def find_status(code: str) -> int:
-    """Return the status that a code comes with."""
     if code in service_codes.TABLES or code in service_codes.LIMITS:
         return 400
     if code.startswith("Auth") or code == service_codes.OVERWRITE_DENIED:

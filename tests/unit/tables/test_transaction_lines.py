@@ -22,7 +22,6 @@ OP = "op:abc"
 
 
 def locate(text: str) -> Target:
-    """Return an entity of the emulator."""
     return Target(emulator({"table": 10002}), parse(text, Kind.ENTITY).address)
 
 

@@ -53,7 +53,6 @@ class Orders:
             raise self.failure
 
     def update(self, resource: Any, *_others: object) -> object:
-        """Make one update, as ``updates.update`` does."""
         self.go.wait(10)
         row = resource.target.address.parts[-1]
         if (end := self.ends[int(row)]) is not None:
@@ -74,13 +73,11 @@ class Orders:
         return None
 
     def report(self, done: Done) -> None:
-        """Note a failure."""
         if done.error is not None:
             self.told.append((done.address.rpartition("/")[2], done.outcome))
 
     @property
     def summaries(self) -> list[Summary]:
-        """Return the summaries that were told."""
         return [each for each in self.told if isinstance(each, Summary)]
 
 

@@ -42,7 +42,6 @@ class Metadata(ComparedMetadata):
 
 
 def write(metadata: Metadata, content: bytes = b'{"a": "1"}') -> CommittedVersion:
-    """Write over the current version."""
     state = metadata.read(Deadline())
     lineage = state.lineage.after(OURS, state.etag)
     return metadata.prepare(state, content, lineage, None, Deadline())(None)

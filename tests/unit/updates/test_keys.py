@@ -46,7 +46,6 @@ def keyed(change: Change = ONE, **plan: Any) -> dict[str, Any]:
 
 
 def crowd(store: Store, writes: int) -> None:
-    """Let so many others write."""
     for number in range(writes):
         others_update(store, new_op(bytes([number % 200 + 1]) * 12))()
 

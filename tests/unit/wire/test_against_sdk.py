@@ -143,7 +143,6 @@ def add(header: str, value: str) -> dict[str, Any]:
 
 
 def client_of(target: Target) -> Any:
-    """Return the SDK's client of a resource."""
     return getattr(sdk_clients, target.kind.noun)(ACCOUNT, target.address)
 
 

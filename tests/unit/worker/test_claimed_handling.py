@@ -57,7 +57,6 @@ class FakeClaims:
 def handle(
     claims: FakeClaims, inbox: FakeInbox, place: FakePlace, dequeue_count: int = 1, **changes: Any
 ) -> HandledMessage:
-    """Handle one message."""
     return MessageHandling(
         taken(dequeue_count=dequeue_count),
         settings=settings(claims=claims, **changes),

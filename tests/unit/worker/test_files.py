@@ -21,7 +21,6 @@ _LINE = re.compile(
 
 
 def events(path: Path | None, told: list[str]) -> Events:
-    """Return the events of a file."""
     return Events(path, told.append, lambda: NOON)
 
 

@@ -15,7 +15,6 @@ DOUBT = OutcomeUnknown("the answer was lost")
 
 
 def handle(inbox: FakeInbox, place: FakePlace, dequeue_count: int = 1, **changes: Any) -> HandledMessage:
-    """Handle one message."""
     stop = changes.pop("stop", threading.Event())
     handling = MessageHandling(
         taken(dequeue_count=dequeue_count),

@@ -27,7 +27,6 @@ def work(inbox: FakeInbox, *places: FakePlace, **changes: Any) -> WorkEnd:
 
 
 def full(count: int, **facts: Any) -> FakeInbox:
-    """Return a queue of so many messages."""
     return FakeInbox([taken(number, **facts) for number in range(count)])
 
 
