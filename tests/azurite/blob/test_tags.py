@@ -6,7 +6,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 
 from azguard.blobs import tags as blob_tags
-from tests.support.blob_world import client, inside_lock_run, make
+from tests.support.blob_world import client, make
 from tests.support.cli_world import CliWorld
 
 FENCE = f"{7:019d}"
@@ -31,15 +31,6 @@ def test_the_etag_of_the_blob_stays(cli: CliWorld, blob: str) -> None:
     found = cli.call("blob", "tags", "get", blob).json["blob_etag"]
     assert set_(cli, blob, "--tags", "a=1") == 0
     assert (found, client(cli, blob).get_blob_properties().etag) == (before, before)
-
-
-def test_no_lease_is_left_behind(cli: CliWorld, blob: str) -> None:
-    cli.call("blob", "tags", "get", blob)
-    set_(cli, blob, "--tags", "a=1")
-    assert (client(cli, blob).get_blob_properties().lease.state, cli.call("lease", "list", "--mine").json) == (
-        "available",
-        [],
-    )
 
 
 def test_a_foreign_write_of_the_blob_is_refused_although_its_tags_are_the_same(cli: CliWorld, blob: str) -> None:
@@ -98,31 +89,6 @@ def test_a_fence_guards_the_write_and_is_left(cli: CliWorld, fence: str, code: i
 
 def test_a_first_fence_is_left_where_there_was_none(cli: CliWorld, blob: str) -> None:
     assert (set_(cli, blob, "--tags", "a=1", "--fence", "3"), tags_of(cli, blob)["fence"]) == (0, f"{3:019d}")
-
-
-def test_last_writer_wins_takes_no_lease(cli: CliWorld, blob: str) -> None:
-    ran = cli.call("blob", "tags", "set", blob, "--tags", "a=1", "--last-writer-wins")
-    assert (ran.json["guard"], tags_of(cli, blob)) == ("none", {"a": "1"})
-
-
-def test_a_lock_of_another_is_told_of_at_once(cli: CliWorld, blob: str) -> None:
-    client(cli, blob).acquire_lease(-1)
-    cli.call("blob", "tags", "get", blob)
-    assert (set_(cli, blob, "--tags", "a=1"), set_(cli, blob, "--tags", "a=1", "--last-writer-wins")) == (49, 49)
-
-
-def test_the_lease_of_the_caller_is_used_and_kept(cli: CliWorld, blob: str) -> None:
-    lease = client(cli, blob).acquire_lease(-1).id
-    cli.call("blob", "tags", "get", blob)
-    assert set_(cli, blob, "--tags", "a=1", "--lease-id", lease) == 0
-    assert client(cli, blob).get_blob_properties().lease.state == "leased"
-
-
-def test_inside_a_lock_run_its_lease_is_used(cli: CliWorld, blob: str) -> None:
-    lease = client(cli, blob).acquire_lease(-1).id
-    env = inside_lock_run(cli, blob, lease)
-    cli.call("blob", "tags", "get", blob)
-    assert cli.call("blob", "tags", "set", blob, "--tags", "a=1", env=env).code == 0
 
 
 def test_tags_differ_in_case(cli: CliWorld, blob: str) -> None:

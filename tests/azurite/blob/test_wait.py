@@ -52,21 +52,6 @@ def test_a_blob_that_comes_is_waited_for(cli: CliWorld, site: str, theirs: BlobC
     )  # fmt: skip
 
 
-def test_a_blob_that_goes_is_waited_for(cli: CliWorld, site: str, theirs: BlobClient) -> None:
-    theirs.upload_blob(b"1")
-    with doing(cli, None, theirs.delete_blob) as (world, _):
-        ran = world.call("blob", "wait", f"{site}/a", "--until", "absent")
-    assert (ran.code, ran.json["exists"], ran.json["etag"]) == (0, False, None)
-
-
-def test_a_lease_that_ends_is_waited_for(cli: CliWorld, site: str, theirs: BlobClient) -> None:
-    theirs.upload_blob(b"1")
-    lease = theirs.acquire_lease(15)
-    with doing(cli, None, lease.release) as (world, _):
-        ran = world.call("blob", "wait", f"{site}/a", "--until", "unleased")
-    assert (ran.code, ran.json["lease_state"], "is leased" in ran.err) == (0, "available", True)
-
-
 @pytest.mark.parametrize("named", [True, False])
 def test_a_change_of_a_known_version_is_waited_for(cli: CliWorld, site: str, theirs: BlobClient, named: bool) -> None:
     old = theirs.upload_blob(b"1")["etag"]

@@ -5,7 +5,6 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -616,13 +615,6 @@ def test_a_lease_that_another_operator_breaks_meanwhile_is_still_the_shown_one(c
     )  # fmt: skip
 
 
-def test_a_holder_that_never_stops_writing_is_left_alone_in_the_end(cli: CliWorld, blob: str) -> None:
-    take(cli, blob, owner())
-    record = {OWNER: owner().as_metadata()}
-    ran, breaks = between(cli, blob, lambda client: client.set_blob_metadata(record, lease=A), "--yes", times=99)
-    assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 5, "leased")
-
-
 def test_the_result_of_a_break_says_who_was_hit(cli: CliWorld, blob: str) -> None:
     take(cli, blob, owner())
     found = cli.call("lease", "break", f"blob:{blob}", "--yes").json["broken"]
@@ -644,49 +636,6 @@ def test_a_break_without_a_record_says_so(cli: CliWorld, blob: str) -> None:
     )  # fmt: skip
 
 
-def hand_over_to(cli: CliWorld, blob: str, *, record: bool) -> Callable[[Any], None]:
-    """Return what releases a lease and lets the next holder in, who leaves a record or writes the blob."""
-
-    def hand_over(client: Any) -> None:
-        from azure.storage.blob import BlobLeaseClient
-
-        BlobLeaseClient(client, A).release()
-        if record:
-            take(cli, blob, owner("bob", datetime.now(UTC)), B)
-        else:
-            client.acquire_lease(-1, B)
-            client.upload_blob(b"theirs", overwrite=True, lease=B)
-
-    return hand_over
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [(True, "another holds the lease on {} now"),
-     (False, "{} was written meanwhile, and no record says whether its holder is the same")],
-)  # fmt: skip
-def test_without_a_record_the_next_holder_is_never_hit(cli: CliWorld, blob: str, record: bool, message: str) -> None:
-    sdk(cli, blob).acquire_lease(-1, A)
-    ran, breaks = between(cli, blob, hand_over_to(cli, blob, record=record), "--yes")
-    assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 1, "leased")
-    assert ran.error["message"] == message.format(blob)
-
-
-def test_a_lease_of_another_kind_is_another_lease_whatever_its_record_says(cli: CliWorld, blob: str) -> None:
-    """The record of the one who was shown is still there, and the next one holds it for a minute."""
-    take(cli, blob, owner())
-
-    def hand_over(client: Any) -> None:
-        from azure.storage.blob import BlobLeaseClient
-
-        BlobLeaseClient(client, A).release()
-        client.acquire_lease(60, B)
-        client.upload_blob(b"theirs", overwrite=True, lease=B, metadata={OWNER: owner().as_metadata()})
-
-    ran, breaks = between(cli, blob, hand_over, "--yes")
-    assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 1, "leased")
-
-
 @pytest.mark.parametrize("words", [("--yes",), ("--if-owner", "alice"), ("--if-older-than", "2h")])
 def test_the_next_holder_is_never_hit(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     take(cli, blob, owner())
@@ -700,28 +649,6 @@ def test_the_next_holder_is_never_hit(cli: CliWorld, blob: str, words: tuple[str
     ran, breaks = between(cli, blob, hand_over, *words)
     assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 1, "leased")
     assert ran.error["message"] == f"another holds the lease on {blob} now"
-
-
-def test_a_lease_that_is_released_meanwhile_needs_no_break(cli: CliWorld, blob: str) -> None:
-    take(cli, blob, owner())
-
-    def let_go(client: Any) -> None:
-        from azure.storage.blob import BlobLeaseClient
-
-        client.set_blob_metadata({}, lease=A)
-        BlobLeaseClient(client, A).release()
-
-    ran, breaks = between(cli, blob, let_go, "--yes")
-    assert (ran.code, breaks, ran.error["message"]) == (44, 1, f"there is no lease on {blob}")
-
-
-def test_the_break_of_a_container_is_tied_to_when_it_was_changed(cli: CliWorld, blob: str) -> None:
-    site = blob.partition("/")[0]
-    cli.call("lease", "acquire", f"container:{site}", "--infinite")
-    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as running:
-        ran = cli.through(running.port).call("lease", "break", f"container:{site}", "--yes")
-        sent = [each.request.headers.get("if-unmodified-since") for each in running.log]
-    assert (ran.code, ran.json["guard"], sent[0], bool(sent[1])) == (0, "conditions", None, True)
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("yes", 0), ("n", 130), ("", 130)])

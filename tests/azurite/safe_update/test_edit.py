@@ -68,23 +68,6 @@ def test_what_the_editor_leaves_is_written(cli: CliWorld, name: str) -> None:
     )
 
 
-def test_content_type_and_metadata_stay(cli: CliWorld, name: str) -> None:
-    cli.call("safe-update", f"blob:{name}", "--metadata", "--set", "owner=team")
-    assert edit(cli, name, 'sed -i s/1/2/ "$1"').code == 0
-    shown = cli.call("blob", "show", name).json
-    assert (shown["content_type"], shown["metadata"]) == ("application/json", {"owner": "team"})
-
-
-def test_nothing_is_written_if_nothing_was_changed(cli: CliWorld, name: str) -> None:
-    ran = edit(cli, name, "true")
-    assert (ran.code, ran.json["outcome"], ran.json["attempts"], files(cli)) == (0, "unchanged", 0, [])
-
-
-def test_the_next_put_is_guarded_by_what_the_edit_wrote(cli: CliWorld, name: str) -> None:
-    edit(cli, name, 'sed -i s/1/2/ "$1"')
-    assert cli.call("blob", "put", name, stdin=b'{"n": 3}').code == 0
-
-
 def test_the_words_of_the_editor_are_split_and_visual_comes_first(cli: CliWorld, name: str) -> None:
     env = {"VISUAL": "sed -i s/1/5/", "EDITOR": "false"}
     assert (cli.call("edit", f"blob:{name}", env=env).code, content(cli, name)) == (0, b'{"n": 5, "owner": "ops"}')
@@ -120,16 +103,6 @@ def test_a_missing_blob_is_created_from_what_was_typed(cli: CliWorld, name: str)
     assert (missing.code, made.json["created"], content(cli, new)) == (44, True, b"typed\n")
 
 
-def test_a_key_that_is_done_opens_no_editor(cli: CliWorld, name: str) -> None:
-    ran = [edit(cli, name, 'touch opened; sed -i s/1/2/ "$1"', "--op-id", "run-71")]
-    (cli.root / "opened").unlink()
-    ran.append(edit(cli, name, "touch opened", "--op-id", "run-71"))
-    assert ([each.json["outcome"] for each in ran], (cli.root / "opened").exists()) == (
-        ["committed", "applied_before"],
-        False,
-    )
-
-
 def test_a_key_of_another_change_opens_no_editor(cli: CliWorld, name: str) -> None:
     assert cli.call("safe-update", f"blob:{name}", "--set", "n=2", "--op-id", "run-71").code == 0
     ran = edit(cli, name, "touch opened", "--op-id", "run-71")
@@ -163,13 +136,6 @@ def test_members_that_others_changed_are_merged(cli: CliWorld, name: str) -> Non
     assert (said in ran.err, ran.json["conflicts"], merged["etag"] != ran.json["etag"]) == (True, 0, True)
 
 
-def test_lines_that_others_changed_are_merged(cli: CliWorld, name: str) -> None:
-    text = f"{name}.txt"
-    cli.call("blob", "put", text, scope="setup", stdin=b"a\nb\nc\nd\n")
-    ran = edit(cli, text, f'sed -i s/d/D/ "$1"; {once(text, "-- sed s/a/A/")}')
-    assert (ran.code, content(cli, text)) == (0, b"A\nb\nc\nD\n")
-
-
 def test_the_editor_opens_on_both_changes_of_one_place(cli: CliWorld, name: str) -> None:
     # The second time the editor takes the sum of both.
     resolve = 'cp "$1" seen; echo \'{"n": 11}\' > "$1"; exit 0'
@@ -183,16 +149,6 @@ def test_the_editor_opens_on_both_changes_of_one_place(cli: CliWorld, name: str)
     )
     assert (cli.root / "seen").read_text() == (
         '<<<<<<< yours\n{"n": 2, "owner": "ops"}\n=======\n{"n": 9, "owner": "ops"}\n>>>>>>> theirs\n'
-    )
-
-
-def test_marks_that_are_left_are_refused(cli: CliWorld, name: str) -> None:
-    ran = edit(cli, name, f'sed -i s/1/2/ "$1"; {once(name, "--set n=9")}')
-    kept = Path(ran.error["kept"])
-    assert (ran.code, json.loads(content(cli, name))["n"]) == (65, 9)
-    assert ('{"n": 2, "owner": "ops"}' in kept.read_text(), ran.error["hint"].splitlines()[1].strip()) == (
-        True,
-        f"go on with it: azguard edit blob:{name} -o json --resume {kept}",
     )
 
 
@@ -238,18 +194,6 @@ def test_yaml_must_stay_yaml(cli: CliWorld, name: str) -> None:
         "the content was YAML, and this is not: line 2: the key 'a' appears twice in one mapping",
     )
     assert edit(cli, text, 'echo "a: 2" >> "$1"', "--any-content").code == 0
-
-
-def test_nothing_is_kept_where_nothing_was_typed(cli: CliWorld, name: str) -> None:
-    ran = edit(cli, name, "exit 1")
-    assert (ran.code, "kept" in ran.error, files(cli)) == (65, False, [])
-
-
-def test_an_edit_that_failed_goes_on(cli: CliWorld, name: str) -> None:
-    kept = edit(cli, name, 'sed -i s/1/2/ "$1"; exit 1').error["kept"]
-    cli.call("safe-update", f"blob:{name}", "--set-string", "owner=dev", scope="other")
-    ran = edit(cli, name, "true", "--resume", kept)
-    assert (ran.code, json.loads(content(cli, name)), files(cli)) == (0, {"n": 2, "owner": "dev"}, [])
 
 
 # Which editor

@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.support.forked_process import ForkedProcess
 _SCRIPT = """#!/bin/sh
 body=$(cat)
 echo "$AZGUARD_MESSAGE_DEQUEUE_COUNT $body" >> "$LOG"
-case $body in [0-9]*) exit "$body" ;; esac
+case $body in [0-9]*) exit "$body" ;; x) sleep 60 ;; esac
 """
 
 
@@ -54,11 +55,21 @@ def _running(cli: CliWorld, queue: str, *words: str) -> Iterator[ForkedProcess]:
             process.wait()
 
 
-def test_each_message_is_handled_once_and_deleted(cli: CliWorld, script: str) -> None:
-    queue = queue_world.queue(cli, "a", "b", "c")
-    ran = work(cli, queue, script, options=("--jobs", "2"))
-    assert (ran.code, ran.json["done"], count(cli, queue)) == (0, 3, 0)
-    assert sorted((cli.root / "log").read_text().splitlines()) == ["1 a", "1 b", "1 c"]
+@pytest.mark.parametrize(("options", "messages", "code", "told", "left", "log"), [
+    ("--jobs 2", "abc", 0, {"done": 3}, 0, ["1 a", "1 b", "1 c"]),
+    ("--retry-visibility 0 --max-dequeue 3", "1", 20, {"failed": 2, "poisoned": 1}, 0, ["1 1", "2 1", "3 1"]),
+    ("--max-messages 2", "abc", 0, {"done": 2, "stopped_by": "max_messages"}, 1, ["1 a", "1 b"]),
+    ("--strict --max-dequeue 1", "333", 75, {"received": 1}, 3, ["1 3"]),
+    ("--stop-after 2", "737", 75, {"received": 2, "stopped_by": "stop_after"}, 3, ["1 3", "1 7"]),
+    ("--max-time 1s", "x", 20, {"failed": 1}, 1, ["1 x"]),
+])  # fmt: skip
+def test_options_bound_what_is_handled(
+    cli: CliWorld, script: str, options: str, messages: str, code: int, told: dict[str, Any], left: int, log: list[str]
+) -> None:
+    queue = queue_world.queue(cli, *messages)
+    ran = work(cli, queue, script, options=tuple(options.split()))
+    assert (ran.code, {name: ran.json[name] for name in told}, count(cli, queue)) == (code, told, left)
+    assert sorted((cli.root / "log").read_text().splitlines()) == log
 
 
 @pytest.mark.parametrize(("status", "code", "outcome", "seen"), [
@@ -74,13 +85,6 @@ def test_the_exit_status_decides_about_the_message(
     ran = work(cli, queue, script)
     poisoned = bodies(cli, f"{queue}-poison") if outcome == "poisoned" else None
     assert (ran.code, ran.json[outcome], (count(cli, queue), poisoned)) == (code, 1, seen)
-
-
-def test_a_message_that_fails_again_and_again_goes_to_the_poison_queue(cli: CliWorld, script: str) -> None:
-    queue = queue_world.queue(cli, "1")
-    ran = work(cli, queue, script, options=("--retry-visibility", "0", "--max-dequeue", "3"))
-    assert (ran.code, ran.json["failed"], ran.json["poisoned"]) == (20, 2, 1)
-    assert (cli.root / "log").read_text().splitlines() == ["1 1", "2 1", "3 1"]
 
 
 def test_the_text_of_a_poisoned_message_is_untouched(cli: CliWorld) -> None:
@@ -131,12 +135,6 @@ def test_each_message_is_a_scope_of_its_own(cli: CliWorld) -> None:
     assert (cli.root / "log").read_text().startswith(f"{queue}/")
 
 
-def test_a_slow_command_keeps_its_message(cli: CliWorld) -> None:
-    queue = queue_world.queue(cli, "work")
-    ran = work(cli, queue, "sleep", "5", options=("--visibility-timeout", "2s"))
-    assert (ran.json["received"], ran.json["done"], count(cli, queue)) == (1, 1, 0)
-
-
 def test_a_message_whose_receipt_is_refused_is_lost_and_its_command_ended(cli: CliWorld) -> None:
     queue = queue_world.queue(cli, "work")
     with _running(cli, queue, "sh", "-c", f'cp "$AZGUARD_MESSAGE_FILE" {cli.root}/facts; sleep 60') as running:
@@ -145,29 +143,6 @@ def test_a_message_whose_receipt_is_refused_is_lost_and_its_command_ended(cli: C
         code = running.wait(40)
     ran = json.loads((cli.root / "out").read_bytes())
     assert (code, ran["lost"], ran["done"]) == (20, 1, 0)
-
-
-def test_max_time_ends_a_command(cli: CliWorld) -> None:
-    ran = work(cli, queue_world.queue(cli, "work"), "sleep", "60", options=("--max-time", "1s"))
-    assert (ran.code, ran.json["failed"]) == (20, 1)
-
-
-def test_it_ends_after_so_many_messages(cli: CliWorld, script: str) -> None:
-    queue = queue_world.queue(cli, "a", "b", "c")
-    ran = work(cli, queue, script, options=("--max-messages", "2"))
-    assert (ran.json["done"], ran.json["stopped_by"], count(cli, queue)) == (2, "max_messages", 1)
-
-
-def test_strict_poisons_nothing_and_stops(cli: CliWorld, script: str) -> None:
-    queue = queue_world.queue(cli, "3", "3", "3")
-    ran = work(cli, queue, script, options=("--strict", "--max-dequeue", "1"))
-    assert (ran.code, ran.json["received"], count(cli, queue)) == (75, 1, 3)
-
-
-def test_failures_in_a_row_stop_it(cli: CliWorld, script: str) -> None:
-    queue = queue_world.queue(cli, "75", "3", "75")
-    ran = work(cli, queue, script, options=("--stop-after", "2"))
-    assert (ran.code, ran.json["received"], "2 commands in a row failed" in ran.err) == (75, 2, True)
 
 
 @pytest.mark.parametrize(("options", "code", "poisoned"), [

@@ -113,17 +113,18 @@ def test_a_holder_that_writes_meanwhile_is_still_the_one_that_was_shown() -> Non
 
 
 @cases(
-    ("shown", "now"),
-    (held_by("alice"), held_by("bob", '"2"')),
-    (held_by("alice"), held_without_record('"2"')),
-    (held_without_record(), held_by("bob", '"2"')),
-    (held_without_record(), held_without_record('"2"')),
-    (held_by("alice", duration="infinite"), held_by("alice", '"2"', duration="fixed")),
+    ("shown", "now", "words"),
+    (held_by("alice"), held_by("bob", '"2"'), "another holds the lease"),
+    (held_by("alice"), held_without_record('"2"'), "another holds the lease"),
+    (held_without_record(), held_by("bob", '"2"'), "another holds the lease"),
+    (held_without_record(), held_without_record('"2"'), "no record says whether its holder is the same"),
+    (held_by("alice", duration="infinite"), held_by("alice", '"2"', duration="fixed"), "another holds the lease"),
 )
-def test_a_lease_that_may_be_another_ones_now_is_not_broken(shown: Answer, now: Answer) -> None:
+def test_a_lease_that_may_be_another_ones_now_is_not_broken(shown: Answer, now: Answer, words: str) -> None:
     target, service = scripted(Kind.BLOB, shown, CHANGED, now, now)
     error, asked = refused(target, service)
     assert (type(error), error.reason, error.current_etag) == (Changed, "lease_not_broken", '"2"')
+    assert words in error.message
     assert asked.count(BREAK) == 1
 
 
@@ -143,7 +144,7 @@ def test_a_lease_whose_holder_writes_before_every_break_is_given_up() -> None:
     again = [CHANGED, held_by("alice", '"2"'), held_by("alice", '"2"')]
     target, service = scripted(Kind.BLOB, held_by("alice"), *again * 5)
     error, asked = refused(target, service)
-    assert ("written so often" in error.message, asked.count(BREAK)) == (True, 5)
+    assert (type(error), "written so often" in error.message, asked.count(BREAK)) == (Changed, True, 5)
 
 
 def test_a_condition_of_the_caller_is_sent_as_it_is_and_tried_once() -> None:
