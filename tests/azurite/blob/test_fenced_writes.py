@@ -195,10 +195,6 @@ def test_a_delete_of_a_blob_without_a_fence_is_of_the_version_just_seen(cli: Cli
     )  # fmt: skip
 
 
-def test_where_nothing_is_a_blob_is_made_under_the_fence(cli: CliWorld, blob: str) -> None:
-    assert (put(cli, blob, 42).code, there(cli, blob)) == (0, (b"42", {"fence": tag(42)}))
-
-
 def test_a_fence_refused_for_want_of_a_blob_only_creates(cli: CliWorld, blob: str) -> None:
     # Azurite takes the first request where nothing is, the service does not: so something is, until azguard looks.
     client = sdk(cli, blob)
@@ -364,13 +360,3 @@ def test_without_the_permission_to_read_the_hint_is_of_the_type_and_works(cli: C
     ran = put(cli, url, 42)
     assert (ran.code, ran.error["hint"]) == (43, "--blob-type block writes without looking")
     assert put(cli, url, 42, "--blob-type", "block").code == 0
-
-
-# Refused before any request
-
-
-def test_help_shows_the_fence_where_it_is_kept(offline: CliWorld) -> None:
-    shown = {words: "--fence N" in offline.call(*words, "--help").out for words in (
-        ("blob", "put"), ("blob", "delete"), ("safe-update",), ("blob", "get"), ("container", "delete"),
-    )}  # fmt: skip
-    assert [words for words, found in shown.items() if found] == [("blob", "put"), ("blob", "delete"), ("safe-update",)]

@@ -71,10 +71,6 @@ def test_what_the_service_sets_itself_is_not_written(cli: CliWorld, order: str) 
     assert (ran.code, properties(cli, order)) == (0, {"n": 1})
 
 
-def test_a_property_called_etag_is_written(cli: CliWorld, order: str) -> None:
-    assert (insert(cli, order, '{"etag": "mine"}').code, properties(cli, order)) == (0, {"etag": "mine"})
-
-
 @cases(
     ("content", "message"),
     ("", "stdin is empty, and it is to hold JSON"),

@@ -101,12 +101,6 @@ def test_our_own_write_guards_the_next(cli: CliWorld, order: str) -> None:
     assert [(ran.code, ran.json["guard"]) for ran in runs] == [(0, "if-match")] * 4
 
 
-def test_a_write_of_the_same_content_is_another_version(cli: CliWorld, order: str) -> None:
-    first = made(cli, order)
-    again = cli.call("entity", "replace", order, "n:int64=5")
-    assert (again.code, again.json["etag"] == first) == (0, False)
-
-
 @pytest.mark.parametrize("mode", ["merge", "replace"])
 def test_an_upsert_of_nothing_creates_it(cli: CliWorld, order: str, mode: str) -> None:
     ran = write(cli, "upsert", order, "--mode", mode, "--last-writer-wins")

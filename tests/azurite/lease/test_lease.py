@@ -325,13 +325,6 @@ def test_a_change_that_is_unknown_leaves_both_ids_to_release_by(cli: CliWorld, b
     )  # fmt: skip
 
 
-def test_who_is_in_ones_own_way_is_told_so(cli: CliWorld, blob: str) -> None:
-    cli.call("lease", "acquire", f"blob:{blob}")
-    ran = cli.call("lease", "acquire", f"blob:{blob}", "-o", "json")
-    assert (ran.code, ran.error["hint"].splitlines()[0]) == (49, f"renew it: azguard lease renew blob:{blob}")
-    assert len(cli.call("lease", "list", "--mine").json) == 1
-
-
 # Waiting.
 
 
@@ -346,14 +339,6 @@ def test_acquire_waits_for_the_holder_and_says_who_that_is(cli: CliWorld, blob: 
         rf"waiting: blob:{re.escape(blob)} is leased, infinite, held for 3h(\d+m)? by {re.escape(str(owner()))}\n", said
     )
     assert (running.returncode, out.decode()) == (0, f"{B}\n")
-
-
-@pytest.mark.parametrize("words", [("acquire", "--wait", "1s"), ("wait", "--wait", "1s")])
-def test_a_wait_that_is_too_short_is_given_up(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
-    take(cli, blob, owner())
-    ran = cli.call("lease", words[0], f"blob:{blob}", *words[1:], "-o", "json")
-    assert (ran.code, ran.error["kind"], ran.error["lease_state"]) == (75, "gave_up", "leased")
-    assert cli.call("lease", "list", "--mine").json == []
 
 
 def test_wait_ends_when_the_lease_does(cli: CliWorld, blob: str) -> None:
@@ -497,15 +482,6 @@ def test_leased_blobs_are_found_page_by_page_and_by_state(cli: CliWorld) -> None
         assert (len(list(found)), len(between.log)) == (11, 3)
 
 
-def test_a_listing_of_what_does_not_exist_says_so(cli: CliWorld) -> None:
-    ran = cli.call("lease", "list", "nosuchcontainer")
-    assert (ran.code, ran.err) == (
-        44,
-        "error: there is no container nosuchcontainer\nhint: check the name: azguard container list; to create it: "
-        "azguard container create nosuchcontainer\n",
-    )
-
-
 # Breaking.
 
 
@@ -536,22 +512,6 @@ def test_a_break_says_that_it_is_meant_and_of_whom(cli: CliWorld, blob: str) -> 
     assert said == expected
 
 
-def test_without_a_record_nothing_can_be_judged(cli: CliWorld, blob: str) -> None:
-    sdk(cli, blob).acquire_lease(-1, A)
-    ran = cli.call("lease", "break", f"blob:{blob}", "--if-owner", "alice", "-o", "json")
-    assert (ran.code, ran.error["message"], state(cli, f"blob:{blob}")) == (
-        42, f"there is no record on {blob} by which to judge", "leased",
-    )  # fmt: skip
-
-
-def test_a_record_without_a_time_cannot_be_judged_by_its_age(cli: CliWorld, blob: str) -> None:
-    client = sdk(cli, blob)
-    client.acquire_lease(-1, A)
-    record = {**json.loads(owner().as_metadata()), "since": "yesterday"}
-    client.set_blob_metadata({OWNER: json.dumps(record)}, lease=A)
-    assert cli.call("lease", "break", f"blob:{blob}", "--if-older-than", "1m").code == 42
-
-
 @pytest.mark.parametrize(("how", "remains"), [((), (55, 60)), (("--lease-break-period", "5s"), (5, 5))])
 def test_a_break_tells_what_is_left(cli: CliWorld, blob: str, how: tuple[str, ...], remains: tuple[int, int]) -> None:
     cli.call("lease", "acquire", f"blob:{blob}")
@@ -566,15 +526,6 @@ def test_a_break_can_be_waited_for(cli: CliWorld, blob: str) -> None:
     assert cli.call(*words, "60", "--wait", "1s").code == 75
     ran = cli.call(*words, "1", "--wait")
     assert (ran.code, ran.json["lease_time"], state(cli, f"blob:{blob}")) == (0, 1, "broken")
-
-
-@pytest.mark.parametrize("kind", ["blob", "container"])
-def test_where_there_is_no_lease_there_is_nothing_to_break(cli: CliWorld, blob: str, kind: str) -> None:
-    name = blob if kind == "blob" else blob.partition("/")[0]
-    ran = cli.call("lease", "break", f"{kind}:{name}", "--yes", "-o", "json")
-    assert (ran.code, ran.error["message"], ran.error["lease_state"]) == (
-        44, f"there is no lease on {name}", "available",
-    )  # fmt: skip
 
 
 def between(cli: CliWorld, address: str, meanwhile: Any, *words: str, times: int = 1) -> tuple[Any, int]:
