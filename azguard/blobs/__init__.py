@@ -8,7 +8,6 @@
 ``waiting``        waiting until a blob is there, gone, changed or not leased
 ``deletes``        deleting a blob
 ``copies``         a blob as a copy of another: begun, waited for, stopped
-``copy_sources``   the source of a copy, of an append or of pages
 ``snapshots``      snapshots of a blob, those that a write makes of what it replaces, and their return: an undelete, and
                    the preview of a restore
 ``refusals``       what can refuse a read or a write: another version or type, what is there, the fence of a lock

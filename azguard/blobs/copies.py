@@ -15,9 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import copy_sources, refusals
+from azguard.blobs import refusals
 from azguard.blobs.content.upload import build_stamp, write_tags
-from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards import fences
@@ -29,7 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies, properties
-from azguard.resources.copies import PENDING, SUCCESS, Copied
+from azguard.resources.copies import PENDING, SUCCESS, Copied, PinnedSource, SourceMovedError
 from azguard.resources.properties import has_metadata
 from azguard.times import say_count
 from azguard.wire.call import call
@@ -124,7 +123,9 @@ def copy(given: BlobCopy) -> BlobCopied:
     given.check()
     moved = 0
     while True:
-        pinned = copy_sources.pin(given.source, given.conditions.source_headers, given.deadline) if given.pins else None
+        pinned = (
+            copies.pin_source(given.source, given.conditions.source_headers, given.deadline) if given.pins else None
+        )
         try:
             with refusals.explain_refusal(given.target, given.conditions, given.deadline):
                 settled, under = _write(given, pinned)
@@ -178,7 +179,7 @@ def _attempt(
     try:
         return send_until_settled(request, given.deadline)
     except AzguardError as error:
-        found = copy_sources.judge(error, given.source, pinned, conditions, given.deadline)
+        found = copies.judge_refusal(error, given.source, pinned, conditions, given.deadline)
         if isinstance(found, Changed) and conditions.creates_only:
             # The documentation has 412 for what is there already, and the emulator 409.
             found = found.as_kind(Exists, message=f"{given.target} exists already")

@@ -1,27 +1,45 @@
-"""Copies that the service makes in its own time, of blobs and of files: their sources, how
-far one is, how it ended, how to stop it.
+"""Copies that the service makes in its own time, of blobs and of files: how far one is, how it ended, how to stop it.
 
 The id of a copy tells it from every other. Where a resource has another id, or none, another write has replaced it.
+
+Then the source of a copy, of an append or of pages: how the service is told of it, its version, and what refuses it. A
+read of its properties chooses the version, and carries the conditions on the source. The copy then names this version
+alone. So each condition held for what is copied, and the metadata that is sent belongs to the content.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Auth, Target
-from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, Unauthenticated, Unavailable
+from azguard.errors import (
+    AzguardError,
+    BadRequest,
+    Changed,
+    Exists,
+    Forbidden,
+    NotFound,
+    NotModified,
+    Unauthenticated,
+    Unavailable,
+    UsageError,
+)
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.naming import same_host
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import WOULD_ABORT, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
+from azguard.wire.rows import Condition
 
 #: What the status of a copy is while the service copies.
 PENDING = "pending"
@@ -37,6 +55,8 @@ _KINDS: dict[str, type[AzguardError]] = {
 }  # fmt: skip
 #: What the service says of a source that it cannot read; the status says why.
 UNREADABLE = "CannotVerifyCopySource"
+# What every service version takes from a source in one request.
+_PIECE_BYTES = 4 * 1024 * 1024
 
 
 @frozen(kw_only=True)
@@ -131,11 +151,7 @@ def abort(
     def send() -> None:
         call(stop, target, write_timeouts(deadline), headers=conditions.request_headers, copyid=copy_id)
 
-    request: WriteRequest[Any] = WriteRequest(
-        target=target,
-        send=send,
-        look=lambda patience: _find_outcome(target, copy_id, patience),
-    )
+    request = WriteRequest[Any](target=target, send=send, look=partial(_find_outcome, target, copy_id))
     try:
         settled = send_until_settled(request, deadline)
     except (Changed, BadRequest) as error:
@@ -222,13 +238,10 @@ def to_changed(error: AzguardError, source: Target) -> Changed:
 
 def judge_unreadable(error: AzguardError, source: Target) -> AzguardError:
     """Return the error for a source that the service could not read."""
-    match error.http_status:
-        case HTTPStatus.PRECONDITION_FAILED | HTTPStatus.NOT_MODIFIED:
-            return to_changed(error, source)
-        case HTTPStatus.NOT_FOUND:
-            return to_unreadable(error.as_kind(NotFound), source)
-        case _:
-            return to_unreadable(error.as_kind(Forbidden), source)
+    if error.http_status in (HTTPStatus.PRECONDITION_FAILED, HTTPStatus.NOT_MODIFIED):
+        return to_changed(error, source)
+    kind = NotFound if error.http_status == HTTPStatus.NOT_FOUND else Forbidden
+    return to_unreadable(error.as_kind(kind), source)
 
 
 def to_unread(error: AzguardError, source: Target) -> AzguardError:
@@ -252,3 +265,135 @@ def to_unreadable(error: AzguardError, source: Target) -> AzguardError:
         reason="copy_source_missing" if is_missing else "copy_source_unreadable",
         facts={**error.facts, "side": "source"},
     )
+
+
+@frozen
+class PinnedSource:
+    """The one version of a source that a copy takes."""
+
+    etag: str
+    content_length: int
+    blob_type: str | None
+    #: Without azguard's own key, whose history is the source's.
+    metadata: Mapping[str, str]
+    #: Whether the source has a lineage, which the service would copy.
+    has_lineage: bool
+    has_tags: bool
+
+    @property
+    def condition(self) -> dict[str, str]:
+        """Return the request header by which the copy takes this version alone."""
+        return {Condition.SOURCE_IF_MATCH.header: self.etag}
+
+
+class SourceMovedError(Exception):
+    """The source is no longer the version that was pinned; ``refusal`` says so to the caller."""
+
+    def __init__(self, refusal: Changed) -> None:
+        self.refusal = refusal
+        super().__init__(refusal.message)
+
+
+def pin_source(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> PinnedSource:
+    """Return the version of a source that is there now, if the conditions on the source hold for it."""
+    headers = {_as_on_a_read(name): value for name, value in conditions.items()}
+    try:
+        found = properties.fetch(source, Conditions(headers=headers), deadline)
+    except (Changed, NotModified) as error:
+        raise to_changed(error, source) from error
+    except (NotFound, Forbidden, Unauthenticated) as error:
+        raise to_unread(error, source) from error
+    metadata = found.metadata or {}
+    return PinnedSource(
+        etag=found.etag,
+        content_length=found.size,
+        blob_type=found.blob_type,
+        metadata=drop_lineage(metadata),
+        has_lineage=KEY in metadata,
+        has_tags=bool(found.tag_count),
+    )
+
+
+def judge_refusal(
+    error: AzguardError, source: Target, pinned: PinnedSource | None, conditions: Conditions, deadline: Deadline
+) -> AzguardError:
+    """Return the refusal of a copy, with the side that was refused; ``conditions`` are those on the destination."""
+    if error.service_code == "SourceConditionNotMet" or isinstance(error, NotModified):
+        raise SourceMovedError(to_changed(error, source)) from error
+    if error.service_code == UNREADABLE:
+        found = judge_unreadable(error, source)
+        if isinstance(found, Changed):
+            raise SourceMovedError(found) from error
+        return found
+    if error.service_code == "BlobNotFound" and isinstance(error, NotFound):
+        return to_unreadable(error, source)
+    # The emulator has one code for both sides.
+    if error.service_code == "ConditionNotMet" and isinstance(error, Changed):
+        expected = conditions.expected_etag
+        still_holds = expected is not None and getattr(error.seen, "etag", None) == expected
+        is_of_source = still_holds if pinned is None else _has_moved(source, pinned, deadline)
+        if is_of_source:
+            raise SourceMovedError(to_changed(error, source)) from error
+    if isinstance(error, (Changed, Exists)):
+        return error.but(facts={**error.facts, "side": "destination"})
+    return error
+
+
+def _has_moved(source: Target, pinned: PinnedSource, deadline: Deadline) -> bool:
+    try:
+        return bool(properties.fetch(source, Conditions(), deadline.fresh()).etag != pinned.etag)
+    except AzguardError:
+        return True
+
+
+def _as_on_a_read(header: str) -> str:
+    condition = next(each for each in Condition if each.header == header)
+    return Condition(condition.removeprefix("source-")).header
+
+
+@frozen
+class SourcePiece:
+    """A range of one version of a source."""
+
+    source: Target
+    pinned: PinnedSource
+    offset: int
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a request that copies the range: the URL of the source, and the bytes to take."""
+        end = self.offset + self.length - 1
+        return {"copy_source": to_url(self.source), "source_range": f"bytes={self.offset}-{end}"}
+
+
+def read_pieces(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Iterator[SourcePiece]:
+    """Yield the ranges of the version that is there now, if the conditions on the source hold for it.
+
+    Raises:
+        Changed: they do not.
+        NotFound, Forbidden, Unauthenticated: it is not there, or may not be read.
+        UsageError: it is empty.
+    """
+    pinned = pin_source(source, conditions, deadline)
+    if not pinned.content_length:
+        raise UsageError(f"the source {source} is empty", address=str(source.address), reason="source_is_empty")
+    for offset in range(0, pinned.content_length, _PIECE_BYTES):
+        yield SourcePiece(source, pinned, offset, min(_PIECE_BYTES, pinned.content_length - offset))
+
+
+@contextmanager
+def explain_piece(piece: object, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
+    """Say of a refusal which side was refused, if the piece is of a source."""
+    try:
+        yield
+    except AzguardError as error:
+        if not isinstance(piece, SourcePiece):
+            raise
+        try:
+            raise judge_refusal(error, piece.source, piece.pinned, conditions, deadline) from error
+        except SourceMovedError as moved:
+            raise moved.refusal from error

@@ -20,8 +20,8 @@ from azguard.naming import same_host
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from azguard.blobs.copy_sources import SourcePiece
     from azguard.guards.resolve import Conditions
+    from azguard.resources.copies import SourcePiece
     from azguard.wire.rows import Operation
 
 
@@ -140,7 +140,7 @@ def read_source(
     env: Environment, target: Target, url: str, sas: str | None, conditions: "Conditions"
 ) -> "Iterator[SourcePiece]":
     """Yield the ranges of the source, under the conditions on it."""
-    from azguard.blobs import copy_sources
+    from azguard.resources import copies
 
     source = locate_source(env, target, url, sas)
-    return copy_sources.read_pieces(source, conditions.source_headers, env.deadline)
+    return copies.read_pieces(source, conditions.source_headers, env.deadline)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from azguard.blobs.content.append_blob import Append, Proof
     from azguard.blobs.content.upload import Settings
-    from azguard.blobs.copy_sources import SourcePiece
+    from azguard.resources.copies import SourcePiece
 
 app = Group("The end of an append blob: append, append seal.")
 # How long other writers are given way to, unless --timeout says otherwise.

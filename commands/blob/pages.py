@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from azguard.blobs.content.page_blob import PageWrite
-    from azguard.blobs.copy_sources import SourcePiece
+    from azguard.resources.copies import SourcePiece
 
 _PageBlob = Annotated[str, argument("BLOB", "The page blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)]
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)]

@@ -18,7 +18,6 @@ from azguard.accounts.account import Target
 from azguard.blobs import refusals
 from azguard.blobs.content.download import ask_range
 from azguard.blobs.content.upload import Settings, create_empty
-from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import (
     AzguardError,
     BadRequest,
@@ -35,6 +34,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
+from azguard.resources.copies import SourcePiece
 from azguard.resources.properties import ContentHeaders
 from azguard.times import say_count
 from azguard.wire.call import call

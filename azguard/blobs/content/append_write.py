@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, BinaryIO, TypeVar
 
-from azguard.blobs import copy_sources
 from azguard.blobs.content import append_blob
 from azguard.blobs.content.append_blob import APPEND_BLOB, Append, AppendDone, End, Proof, explain_failed_condition
-from azguard.blobs.copy_sources import SourcePiece
 from azguard.cache.reads import Reads
 from azguard.errors import (
     AzguardError,
@@ -39,6 +37,8 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
+from azguard.resources import copies
+from azguard.resources.copies import SourcePiece
 from azguard.times import say_count
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_FROM_URL
@@ -97,7 +97,7 @@ def append(
 def _send_once(given: Append, piece: Piece, headers: Mapping[str, str], deadline: Deadline) -> Mapping[str, Any]:
     timeouts = write_timeouts(deadline)
     if isinstance(piece, SourcePiece):
-        sent = {**headers, **piece.condition}
+        sent = {**headers, **piece.pinned.condition}
         return call(BLOB_APPEND_BLOCK_FROM_URL, given.target, timeouts, headers=sent, **piece.arguments)
     return call(BLOB_APPEND_BLOCK, given.target, timeouts, headers=headers, body=piece)
 
@@ -232,7 +232,7 @@ class _AppendRun:
             resend=end.position is not None,
             unknown=build_unknown(given, end, len(piece), self.done_bytes),
         )
-        with copy_sources.explain_piece(piece, given.conditions, deadline):
+        with copies.explain_piece(piece, given.conditions, deadline):
             return send_until_settled(request, deadline)
 
     def _may_move(self, error: Changed) -> bool:

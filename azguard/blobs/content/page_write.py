@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, BinaryIO, cast
 
-from azguard.blobs import copy_sources, refusals
+from azguard.blobs import refusals
 from azguard.blobs.content import append_blob, page_blob
 from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
-from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, UsageError, build_incomplete
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
@@ -29,7 +28,8 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
-from azguard.resources import properties
+from azguard.resources import copies, properties
+from azguard.resources.copies import SourcePiece
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_CLEAR_PAGE, BLOB_PUT_PAGE, BLOB_PUT_PAGE_FROM_URL
 
@@ -166,7 +166,7 @@ class _PageRun:
             unknown=_build_unknown(given, piece, self.done_bytes),
         )
         try:
-            with copy_sources.explain_piece(piece.content, given.conditions, deadline):
+            with copies.explain_piece(piece.content, given.conditions, deadline):
                 settled: Settled[Answer] = send_until_settled(request, deadline)
         except Changed as error:
             raise refusals.describe_conflict(error, given.target, deadline) from error
@@ -201,7 +201,7 @@ def _send(given: PageWrite, piece: _Pages, under: Conditions, deadline: Deadline
     if content is None:
         return call(BLOB_CLEAR_PAGE, target, timeouts, headers=headers, range=range_)
     if isinstance(content, SourcePiece):
-        headers = {**headers, **content.condition}
+        headers = {**headers, **content.pinned.condition}
         return call(BLOB_PUT_PAGE_FROM_URL, target, timeouts, headers=headers, range=range_, **content.arguments)
     return call(BLOB_PUT_PAGE, target, timeouts, headers=headers, body=content, range=range_)
 
