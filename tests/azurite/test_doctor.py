@@ -25,6 +25,7 @@ from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.live_like import Deviation, LiveLike
 from tests.support.no_records import NoRecords
+from tests.support.terminals import need_terminal
 
 pytestmark = pytest.mark.xdist_group("doctor")
 
@@ -108,6 +109,7 @@ def test_the_files_emulator_differs_in_nothing(whole: Diagnosis) -> None:
 
 
 def test_on_a_live_service_all_holds_in_400_requests(both: Account, cli: CliWorld, connection_string: str) -> None:
+    need_terminal()
     plan = DoctorPlan(services=_ALL)
     said = run.count_requests(plan, run.list_checks(plan, both, Folders.of(os.environ), os.environ))
     service = LiveLike(both)

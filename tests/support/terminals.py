@@ -23,5 +23,11 @@ def fork_on_terminal() -> tuple[int, int]:
         _skip(error)
 
 
+def need_terminal() -> None:
+    """Skip a test of what asks the machine for one itself."""
+    for side in open_terminal():
+        os.close(side)
+
+
 def _skip(error: OSError) -> NoReturn:
     pytest.skip(f"not run here: no pseudo-terminal can be opened ({error}); is /dev/pts mounted?")

@@ -4,6 +4,7 @@ import signal
 
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.terminals import need_terminal
 
 
 def list_doctors(cli: CliWorld) -> list[str]:
@@ -21,5 +22,6 @@ def test_ctrl_c_deletes_what_was_made(cli: CliWorld) -> None:
 
 
 def test_the_machine_that_runs_the_tests_has_all_that_locks_need(cli: CliWorld) -> None:
+    need_terminal()
     ran = cli.fork("doctor", "--only", "table", "-o", "json", "--query", "checks[?part=='machine'].verdict")
     assert set(ran.json) == {"holds"}

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from azguard.emulators import azurite_install
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.page_shell import on_path
 from tests.support.places import REPOSITORY
@@ -23,6 +25,12 @@ TEMPLATE = EXAMPLES / "azure-pipelines-lock.yml"
 RUN = "https://github.com/contoso/shop/actions/runs/"
 # What of the tests' own runner must not be taken for the simulated one's.
 _FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_STEP_SUMMARY", "GITHUB_PATH")
+
+
+@cache
+def _node() -> str:
+    """Return the Node.js of this machine; without one, that of the emulator extra."""
+    return azurite_install.find_node(os.environ).program
 
 
 @dataclass
@@ -51,7 +59,7 @@ class Job:
     def main(self, **given: str) -> Ran:
         """Run the action's step; ``on_busy`` is the input on-busy."""
         inputs = {f"INPUT_{name.upper().replace('_', '-')}": value for name, value in given.items()}
-        done = self.run("node", str(ACTION / "main.js"), env=inputs)
+        done = self.run(_node(), str(ACTION / "main.js"), env=inputs)
         self.state = self._read("GITHUB_STATE")
         self.outputs = self._read("GITHUB_OUTPUT")
         self.environ.update(self._read("GITHUB_ENV"))
@@ -59,7 +67,7 @@ class Job:
 
     def post(self) -> Ran:
         """Run what the action does at the end of the job."""
-        return self.run("node", str(ACTION / "post.js"), env={f"STATE_{key}": it for key, it in self.state.items()})
+        return self.run(_node(), str(ACTION / "post.js"), env={f"STATE_{key}": it for key, it in self.state.items()})
 
     def run(self, *words: str, env: dict[str, str] | None = None) -> Ran:
         """Run a program as a step."""
@@ -178,7 +186,7 @@ def test_a_step_that_is_cancelled_while_it_waits_leaves_the_queue(job: Job, cli:
     hold(cli, lock)
     environ = on_path(cli.root / ".signalled", job.environ, started="lock")
     with subprocess.Popen(
-        ["node", str(ACTION / "main.js")], cwd=job.folder, env={**environ, "INPUT_LOCK": lock},
+        [_node(), str(ACTION / "main.js")], cwd=job.folder, env={**environ, "INPUT_LOCK": lock},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
     ) as step:  # fmt: skip
         assert step.stdout is not None
@@ -238,8 +246,7 @@ def test_azguard_is_installed_from_the_checkout_of_the_action_if_it_is_missing(j
         f'case "$2" in venv) mkdir -p "$3/bin"; cp "$0" "$3/bin/python";; pip) cp {real} "${{0%/*}}/azguard";; esac\n'
     )
     python.chmod(0o755)
-    node = subprocess.run(["which", "node"], capture_output=True, text=True, check=True).stdout.strip()
-    (tools / "node").symlink_to(os.path.realpath(node))
+    (tools / "node").symlink_to(os.path.realpath(_node()))
     job.environ["PATH"] = f"{tools}:/usr/bin:/bin"
     job.environ["GITHUB_ACTION_REPOSITORY"] = "contoso/azguard"
     assert job.main(lock=lock).code == 0

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 _PRINT = "import os; from azguard.cache.scope import find_scope; print(find_scope(None, {}))"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs ps")
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
 def test_without_proc_the_start_is_asked_of_ps_and_needs_no_zone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

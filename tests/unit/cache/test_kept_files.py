@@ -119,7 +119,7 @@ def test_the_note_of_a_process_that_lives_stays_from_its_first_moment_on(tmp_pat
     ({"state": HoldState.LOST}, 30, False),
 )
 def test_a_lock_perhaps_held_is_in_use(tmp_path: Path, changes: dict[str, object], age: float, in_use: bool) -> None:
-    holds, record = HoldRecords(tmp_path / "holds"), hold(**{"seconds": 600, **changes})
+    holds, record = HoldRecords(tmp_path / "holds"), hold(**{"seconds": DAY, **changes})
     holds.save(record)
     write(holds.file(record.lease_id, "log"), age / DAY)
     make_old(holds.file(record.lease_id, "json"), age / DAY)
