@@ -51,14 +51,14 @@ def open_in_place(path: Path) -> BinaryIO:
 
 
 def discard_unfinished() -> None:
-    """Delete what the threads of this process are still writing, which is about to end without waiting for them."""
+    """Delete the files that threads of this process are still writing: it is about to end without waiting for them."""
     for each in list(_unfinished):
         with suppress(OSError):
             os.unlink(each)
 
 
 def remove_left(folder: Path, name: str | None = None) -> None:
-    """Delete what killed processes left in a folder, and nothing that a living one may still write.
+    """Delete the files that killed processes left in a folder, but none that a living process may still write.
 
     With ``name`` only what was to take the place of the file of that name. What cannot be deleted stays.
     """
@@ -122,7 +122,7 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666, *, durable: 
 
 
 def write_where_named(path: Path, content: bytes) -> None:
-    """Write what a user wants at a path: a file as ``write_atomically`` does; else see ``open_in_place``.
+    """Write to a path that a user named: a file as ``write_atomically`` does; else see ``open_in_place``.
 
     A file that is there keeps its permissions.
 
@@ -180,7 +180,7 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
 
 
 def _refuse_others(path: str) -> None:
-    """Refuse what is there and is no file: as root, a rename would take the place of /dev/null itself."""
+    """Refuse a path that is no file: as root, a rename would take the place of /dev/null itself."""
     with suppress(FileNotFoundError, NotADirectoryError):
         mode = os.lstat(path).st_mode
         if stat.S_ISDIR(mode):
@@ -225,7 +225,7 @@ _syncs_lock = threading.Lock()
 
 
 def _sync_shared(folder: str) -> None:
-    """Make what was renamed into a folder durable, in one sync with what other threads rename at the same time."""
+    """Make a rename into a folder durable, in one sync with those of other threads at the same time."""
     with _syncs_lock:
         found = _syncs.setdefault(folder, _FolderSync())
         found.users += 1

@@ -56,7 +56,7 @@ def check(kind: str, service: str, parts: tuple[str, ...]) -> None:
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse what was typed as bytes that are not UTF-8; ``what`` names it.
+    """Refuse a text that was typed as bytes that are not UTF-8; ``what`` names it.
 
     Raises:
         UsageError: it holds such bytes; shows them.

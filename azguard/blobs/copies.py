@@ -87,7 +87,7 @@ class BlobCopy:
         return Condition.SOURCE_IF_MATCH.header not in self.conditions.source_headers
 
     def check(self) -> None:
-        """Refuse what cannot be kept.
+        """Refuse settings that a copy cannot keep.
 
         Raises:
             UsageError: the condition on the source's tags stands beside metadata that only the source has; or the tags

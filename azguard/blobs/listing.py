@@ -188,7 +188,7 @@ def walk(
 
 
 def list_kept(target: Target, include: Sequence[str], deadline: Deadline) -> Iterator[Listed]:
-    """Yield what a container has under the name of a blob, in any order; metadata are read if they are encrypted.
+    """Yield the listed versions and snapshots of one blob, in any order; encrypted metadata are read.
 
     Raises:
         BadRequest: they are encrypted with another key than that of the account.

@@ -254,7 +254,7 @@ def write_keeping(upload: Upload, write: Callable[[Upload], Any]) -> Any:
     """Put and keep what is replaced; the result names the snapshot.
 
     Raises:
-        UsageError: the put is for no one version: then what is kept may not be what is replaced.
+        UsageError: the put names no version, so that the version kept may be another than the one replaced.
     """
     conditions = upload.conditions
     if conditions.expected_etag is None and not conditions.creates_only:

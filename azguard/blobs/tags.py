@@ -230,7 +230,7 @@ class VersionNotMoved(WriteRefused):
 
 
 def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Moved:
-    """Give a blob another ETag and leave all else as it is; ``lease_id`` is held, so that no one else can write it.
+    """Give a blob another ETag and leave all else as it is; ``lease_id`` is held, so that only we can write it.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-properties
     """

@@ -274,7 +274,7 @@ class BlobMetadata(LeasableBlob):
         return as_json(from_json(content))
 
     def _read_fence(self, deadline: Deadline) -> int | None:
-        # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
+        # The fence is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
         if self.lock_fence is None:
             return None
         fence, _ = refusals.read_standing_fence(self.target, self.lease_id, deadline)

@@ -6,6 +6,6 @@
 ``database``     its SQL, safe under any number of processes; rows of one process, more than fit the memory
 ``file``         the file and its tables: found, checked, created; a damaged one is set aside
 ``scope``        whose reads guard whose writes, and which CI job a record is of
-``copies``       which file a copy is, whatever its name
+``copies``       which file a copy is, under any name
 ``kept_files``   what is kept in files beside that: listed, and deleted when it is not in use
 """

@@ -53,7 +53,7 @@ def find_written(path: Path, inode: tuple[int, int] | None) -> Copy | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
-        # It may not be read, or it is gone.
+        # The file may not be read, or it is gone.
         return find_at(path)
     try:
         found = os.fstat(descriptor)

@@ -2,7 +2,7 @@
 
 A write is guarded by the version that its author has seen. The cache remembers that version for each scope, and for
 each file the version of its content. A failure of the cache never fails a command, and is safe: an entry that is
-missing or old leads to a refused write, never to an unguarded one.
+missing or old leads to a refused write; a write without a guard never follows from it.
 
 Not guaranteed: content delivered while the cache could not be written (a warning said so) is not tied to its
 version; neither is a file that ``cp`` made, which is guarded by what the scope last read, nor one that was moved and is
@@ -207,7 +207,7 @@ class EtagCache:
         self._database.write((change, [(after, lineage, moment, *this, before)]), (sql.FOLLOW_TAGS, [of_tags]))
 
     def forget(self, key: Key, *, all_scopes: bool = False) -> int:
-        """Drop what is known of a resource, of its parts and files too, and return in how many scopes; leases stay."""
+        """Drop the entries of a resource, its parts and files, and return in how many scopes; leases stay."""
         this, values = ("account = ? AND address = ?", key) if all_scopes else (sql.THIS, self._this(key))
         return self._database.write(*sql.delete_entries(this, values))
 

@@ -78,7 +78,7 @@ class CacheEnded:
 
 
 def find(cache: Path, now: datetime, uses: Uses) -> Iterator[KeptItem]:
-    """Yield what is kept in the cache folder, kind by kind.
+    """Yield the kept items of the cache folder, kind by kind.
 
     Raises:
         ConfigError: another user can have put it there.
@@ -92,7 +92,7 @@ def find(cache: Path, now: datetime, uses: Uses) -> Iterator[KeptItem]:
 
 
 def delete(items: Iterable[KeptItem], uses: Uses) -> Iterator[KeptItem]:
-    """Delete what is not in use, and was not written since it was found; yield what was deleted.
+    """Delete the items that are not in use and were not written since they were found; yield those that were deleted.
 
     Raises:
         ConfigError: one cannot be deleted; all others were.

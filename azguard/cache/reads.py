@@ -319,7 +319,7 @@ class Reads:
         return done
 
     def record_deleted(self, target: Target, etag: str | None) -> None:
-        """Record that a resource was deleted from here: this version, or None where no one version was named."""
+        """Record that a resource was deleted from here: this version, or None where no version was named."""
         last = self.find_last(target) if etag is None else None
         etag = etag if last is None else last.etag
         self.forget(target)

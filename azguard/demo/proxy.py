@@ -78,7 +78,7 @@ async def read_head(reader: asyncio.StreamReader) -> Head:
 
 
 def body_of_request(reader: asyncio.StreamReader, head: Head) -> AsyncIterator[bytes]:
-    """Return the pieces of a request's body as they are on the wire; where no length is announced there is none."""
+    """Return the pieces of a request's body as they are on the wire; without an announced length there is no body."""
     return _body(reader, head, otherwise=0)
 
 

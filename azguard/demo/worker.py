@@ -166,7 +166,7 @@ def _try_to_apply(apply: Callable[[Any], None], client: Any) -> IncrementOutcome
 
 
 def _safe_update(target: Target, queues: Path) -> IncrementOutcome:
-    """Do what ``azguard safe-update ADDRESS --increment count`` does."""
+    """Count as ``azguard safe-update ADDRESS --increment count`` does."""
     from azguard.blobs.updates import BlobContent
     from azguard.documents import edits, paths
     from azguard.errors import AzguardError, OutcomeUnknown

@@ -135,7 +135,7 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str], reserved:
     """Return the metadata with the edits applied in order; no edit may touch the key ``reserved``.
 
     Numbers, true and false become their JSON text, null removes, an increment reads the text as a number.
-    Entries that no edit changes are returned as they are, whatever they hold.
+    Entries that no edit changes are returned as they are.
     """
     from azguard.documents import metadata as metadata_rules
 

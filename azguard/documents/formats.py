@@ -23,7 +23,7 @@ def is_yaml(name: str, content_type: str | None) -> bool:
 
 
 def check_yaml(source: bytes, made: bytes) -> None:
-    """Refuse what was made of YAML and is none: a key that appears twice in a mapping counts.
+    """Refuse new content that is not YAML where the source was; a mapping with one key twice is not YAML.
 
     Raises:
         TransformFailed: the source can be read, and what was made cannot.
@@ -73,7 +73,7 @@ class OutputRule:
     maker: Maker = FILTER
 
     def check(self, source: bytes, output: bytes, content_type: str | None) -> None:
-        """Refuse what a command made of ``source``.
+        """Refuse the output that a command made of ``source``.
 
         Raises:
             TransformFailed: it is empty, or not JSON although the source was.

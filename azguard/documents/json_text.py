@@ -1,4 +1,4 @@
-"""JSON text that is changed without being written anew: whatever an edit does not touch keeps its bytes.
+"""JSON text that is changed in place: every part that an edit does not touch keeps its bytes.
 
 Values are dict, list, str, bool, None, int and ``LiteralNumber``, which remembers its spelling and has exact sums.
 """

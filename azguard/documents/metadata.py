@@ -157,10 +157,10 @@ def refuse_reserved(metadata: dict[str, str], reserved: str) -> dict[str, str]:
 
 
 def refuse_made(made: bytes, reserved: str) -> None:
-    """Refuse what was made of metadata, as JSON, if it has an entry of azguard's own, which its source had not.
+    """Refuse edited metadata, as JSON, that have an entry of azguard's own: their source has none.
 
     Raises:
-        TransformFailed: it has.
+        TransformFailed: they have.
     """
     try:
         found = json.loads(made)

@@ -85,7 +85,7 @@ class YamlNode:
     is_flow: bool = False
     #: Of a scalar: its quotes, ``|`` or ``>``.
     style: str | None = None
-    #: Of a scalar: what it holds, whatever that means.
+    #: Of a scalar: its text, before it is read as a value.
     text: str = ""
     #: Of a mapping: its keys, merge keys among them.
     keys: list["YamlNode"] = field(default_factory=list)
@@ -259,7 +259,7 @@ def equal(first: object, second: object, seen: set[tuple[int, int]] | None = Non
 
 
 def resolve(text: str) -> object:
-    """Return the value of a plain scalar; what JSON has no value for keeps its spelling and is nothing else."""
+    """Return the value of a plain scalar; one that JSON lacks is an ``UnreadValue``, which keeps its spelling."""
     if text in _NULLS:
         return None
     if text in _BOOLEANS:

@@ -111,7 +111,7 @@ class _Begun:
     doubtful: list[TemporaryFile]
 
     def remove_doubtful(self) -> None:
-        """Delete what came late, if that can be done; raise no error."""
+        """Delete the files of late copies, if that can be done; raise no error."""
         for each in self.doubtful:
             each.remove()
 

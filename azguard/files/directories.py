@@ -80,7 +80,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
             source, target, deadline, overwrite=not creates_only, destination_lease_id=conditions.lease_id
         ),
         look=lambda patience: _find_rename_outcome(target, before.file_id, patience),
-        # A copy that comes late would rename whatever is at the old address then.
+        # A copy that comes late would rename another directory that is at the old address then.
         resend=False,
     )
     with (
@@ -157,7 +157,7 @@ def tell_of_source(source: Target, lease_id: str | None, deadline: Deadline) -> 
         except (NotFound, BadRequest, Locked) as told:
             raise told from error
         except AzguardError:
-            # It cannot be asked, and the refusal is known.
+            # The service does not answer, and the refusal is known.
             pass
         raise
 

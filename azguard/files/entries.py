@@ -139,7 +139,7 @@ def drop_own(metadata: Mapping[str, str] | None) -> dict[str, str]:
 def list_entries(
     target: Target, deadline: Deadline, *, prefix: str | None, limit: int | None, kind: Kind | None = None
 ) -> Iterator[EntryListed]:
-    """Yield what is in a directory or share, of one kind or both. Nothing below its directories is listed.
+    """Yield the entries of a directory or share, of one kind or both. Nothing below its directories is listed.
 
     Raises:
         NotFound: there is no such share or directory.

@@ -89,7 +89,7 @@ class FileRename:
 
     @property
     def is_unconditional(self) -> bool:
-        """Return whether whatever is at either end is taken as it is."""
+        """Return whether the rename takes both ends as they are."""
         return self.conditions.expected_etag is None and self.conditions.guard != "if-none-match"
 
 

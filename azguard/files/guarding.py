@@ -48,7 +48,7 @@ _REMOVE_SECONDS = 3.0
 #: The service's code where the metadata have no room for the record: the lease guards without it, too.
 NO_ROOM = "MetadataTooLarge"
 
-# Why a path cannot be looked at, whatever was written to it.
+# A path cannot be looked at for these reasons, with or without our write.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
 
 _Done = TypeVar("_Done", bound=Any)
@@ -289,9 +289,9 @@ def withdraw(target: Target, held: Held, before: str, guarding: Guarding, deadli
 
 
 def take_over(target: Target, conditions: Conditions, guarding: Guarding, deadline: Deadline) -> Conditions:
-    """End what a killed process on this machine left, and return the conditions for the version that is there then.
+    """End the leases of killed processes on this machine; return the conditions for the version that is there then.
 
-    It is another one than they name, if only the record of who held the lease was added and removed.
+    That is another version than they name, if only the record of who held the lease was added and removed.
     """
     if conditions.lease_id is not None:
         return conditions

@@ -3,7 +3,7 @@
 No request goes before these, because a path in delete pending answers no other.
 
 A file that is open is locked: the service tells neither what a holder lets others do with it nor which bytes it has
-locked. So a holder is whatever program has the file open, and its lock is broken by closing its handles.
+locked. So each program that has the file open counts as a holder, and its lock is broken by closing its handles.
 """
 
 from collections.abc import Callable, Iterator

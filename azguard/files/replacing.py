@@ -82,7 +82,7 @@ class NewVersion:
 
 
 def look_early(version: _Version, guarding_by: Guarding) -> tuple[_Version, Any | None]:
-    """End what a killed process left of the file, and fail early where the rename would.
+    """End the lease that a killed process left on the file, and fail early where the rename would.
 
     Return the new version, which may replace another one then, and the one that is there.
 
@@ -225,7 +225,7 @@ def _find_outcome(version: NewVersion, made: TemporaryFile, before: Any | None, 
         return found
     if properties.find(made.target, patience) is not None:
         return Finding(Verdict.NOT_YET)
-    # It may have been renamed since the first look.
+    # The file may have been renamed since the first look.
     found = _look_for_own(version, patience)
     if isinstance(found, Finding):
         return found

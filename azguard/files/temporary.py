@@ -103,7 +103,7 @@ def _find_place(note: ProcessNote, target: Target) -> Target | None:
 
 
 def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> None:
-    """Delete what killed processes of this machine left in the directory of a file; raise no error."""
+    """Delete the temporary files of killed processes of this machine in the directory of a file; raise no error."""
     for note in [] if notes is None else notes.find_abandoned():
         place = _find_place(note, target)
         if place is not None:

@@ -167,7 +167,7 @@ class _FileFolders:
             if each.type == Kind.DIR:
                 yield from self._walk(path, deadline)
             else:
-                # No MD5: the service keeps what a writer once said of the content, whatever was written since.
+                # No MD5: the service keeps the one that a writer once sent, also after other writes.
                 yield ListedItem(path, each.etag, each.last_modified, each.content_length)
 
     def _locate_listed(self, name: str) -> Target:

@@ -193,7 +193,7 @@ def _break_shown(
     lease of the next holder, who leaves a record there. The holder itself may write meanwhile: its record shows that
     it is still the same.
 
-        Not guaranteed: a next holder who leaves no record and writes nothing cannot be told from the one before.
+        Not guaranteed: a next holder without a record and without a write looks like the holder before.
     """
     state = shown
     for _ in range(_TRIES):

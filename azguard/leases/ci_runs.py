@@ -162,7 +162,7 @@ def _origin(url: str) -> str | None:
 
 
 def _is_private(url: str) -> bool:
-    """Return whether no one on the way can read what is sent: by TLS, or because it stays on this machine."""
+    """Return whether a request cannot be read on its way: by TLS, or because it stays on this machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or endpoints.is_loopback(parts.hostname)
 

@@ -65,7 +65,7 @@ class Selection:
 
     #: The beginning of ``CONTAINER/NAME``, or of a name where one container is listed.
     prefix: str = ""
-    #: The states of a lease to list, and nothing that is locked without one; None is all that is a lock.
+    #: List leases in one of these states only, and no lock without a lease; None lists every lock.
     states: AbstractSet[str] | None = None
     #: Only what is held now.
     held_only: bool = False
@@ -75,7 +75,7 @@ class Selection:
     stale_seconds: float | None = None
 
     def includes(self, state: LeaseState, claim: Claim) -> bool:
-        """Return whether a finding is meant, whatever its age."""
+        """Return whether a finding is selected, at any age."""
         if self.states is not None:
             return state.state in self.states
         if self.digests is not None:
@@ -144,7 +144,7 @@ class HoldingsList:
         self.tally = ListingTally()
 
     def of_account(self, account: Account) -> Iterator[Holding]:
-        """Yield what is held in all containers, and the leases of the containers themselves; then those of the shares.
+        """Yield the holdings in all containers, and the leases of the containers themselves; then those of the shares.
 
         A container that may not be listed is reported, and the others go on. So are the shares: an account or a
         credential may be without them.
@@ -185,7 +185,7 @@ class HoldingsList:
                 self._gone.set()
 
     def of_container(self, container: Target) -> Iterator[Holding]:
-        """Yield what is held in one container.
+        """Yield the holdings in one container.
 
         Raises:
             AzguardError: it cannot be listed.
@@ -277,7 +277,7 @@ class HoldingsList:
         return iter(()) if owners.is_ticket(listed.metadata) else self._choose(listed, read_record)
 
     def _choose(self, listed: LeaseState, read_record: Read = bytes) -> Iterator[Holding]:
-        """Yield what the lease on a resource, or a lock without one, says, if it is meant."""
+        """Yield the holding of a resource, by its lease or as a lock without one, if it is selected."""
         state = self._add_time(listed)
         claim = self._find_claim(state, read_record)
         if claim is None or not self._selection.includes(state, claim):

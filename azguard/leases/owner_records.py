@@ -259,7 +259,7 @@ def change_metadata(
         look=look,
         expected_etag=version.etag,
         op=op,
-        # It may be refused because the lease is over, with which nothing could be read.
+        # The write may be refused because the lease is over: then a read under that lease is refused, too.
         look_after_refusal=lambda patience: look(patience, None),
     )
     settled = send_until_settled(request, deadline)

@@ -188,7 +188,7 @@ class LockAcquisition:
         return None
 
     def _wait_for_readers(self, held: HeldLock) -> HeldLock | None:
-        """Return a lock that was granted, once no reader is under it; a lock that never had any is not looked at."""
+        """Return a lock that was granted, once its readers have left; a lock that never had readers needs no look."""
         if held.is_shared:
             return held
         if self._draining is None:

@@ -181,7 +181,7 @@ class GuardedRun:
 
     def note_loss(self, why: str) -> None:
         self._lost = self._lost or (why,)
-        # First: a disk that does not answer must not keep the command running.
+        # First: a disk that hangs must not keep the command running.
         self._guardian.lost()
         self._heartbeat.stop()
         if self._command.on_lost == "continue":

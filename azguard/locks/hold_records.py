@@ -37,7 +37,7 @@ class HoldState(StrEnum):
     HELD = "held"
     RELEASED = "released"
     LOST = "lost"
-    #: It was not lost, and could not be released: its lease ends by itself.
+    #: The lock was not lost, and its release failed: the lease ends by itself.
     LEFT = "left"
 
 
@@ -113,7 +113,7 @@ class HoldRecord:
     def seconds_left(self) -> float | None:
         """Return how many seconds the lease lasts unless it is renewed; None if it is infinite, or not known here.
 
-        A record that could not be written since the last renewal does not tell it.
+        The lease ends later if the record could not be written since the last renewal.
         """
         left = None if self.ends is None or not self.is_here else self.ends - times.read_boot_clock()
         return left if left is None or left > 0 else None
@@ -200,7 +200,7 @@ class HoldRecords:
         return sorted((each for each in held if not own.owns(each)), key=lambda hold: hold.since or "", reverse=True)
 
     def prune(self) -> None:
-        """Delete what ended long ago, with its log."""
+        """Delete records that ended long ago, with their logs."""
         before = time.time() - _REMEMBERED_SECONDS
         for path in self._files():
             hold = _read(path)

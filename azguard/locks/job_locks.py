@@ -229,7 +229,7 @@ def _build_lost(target: Target, why: str) -> LockLost:
 
 
 def _find_around(target: Target, environ: Mapping[str, str], holds: HoldRecords) -> Iterator[JobLock]:
-    """Yield what the environment says of a lock, of a slot of it, or of a reader's blob."""
+    """Yield the lines of the environment about a lock, a slot of it, or a reader's blob."""
     for text in dict.fromkeys(environ.get(environment.LOCK, "").split("\n")):
         if not _is_slot(text, str(target.address)) and not queue.is_reader_of(text, target):
             continue

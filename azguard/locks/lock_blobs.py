@@ -273,7 +273,7 @@ def write_owner_and_fence(
     ours = owner_records.set_service_time(owner, before)
     ours, moved = owner_records.correct_time(target, lease_id, ours, moved, deadline)
     if moved.after is None:
-        # It was found by a look, and another has written since, which no one could under our lease.
+        # Our write was found by a look, and a later one too: our lease was over by then.
         raise Locked(f"the lease of {target} was lost before the lock was held", str(target.address))
     return LockRecord(
         fence=(fence_before or 0) + 1,

@@ -273,7 +273,7 @@ def warn(lock: Target, why: str, say: Callable[[str], None]) -> None:
 
 
 def append_break(target: Target, done: BreakDone, breaker: Owner, say: Callable[[str], None]) -> None:
-    """Append to the history of a lock that its lease was broken; a lease that is no lock has none."""
+    """Append to the history of a lock that its lease was broken; only locks have a history."""
     fence = done.broken.fence
     if target.kind is not Kind.BLOB or fence is None:
         if breaker.reason is not None:

@@ -115,7 +115,7 @@ def show(target: Target, deadline: Deadline) -> Sequence[LeaseFacts]:
         NotFound: there is no such lock.
     """
     seen = _look_at_queue(target, deadline)
-    # What does not come from a listing says more: the listing has no error for a lock that is not there.
+    # A direct read says more than a listing, which has no error for a missing lock.
     first = lease_state.look(target, deadline) if seen is None or seen.lock is None else seen.lock
     highest = owners.read_sequence(first.metadata)
     of_lock = shown.summarize(first)

@@ -278,7 +278,7 @@ def leave_errors(log: Path) -> None:
 
 
 def _leave_streams(kept: int) -> None:
-    """Close what the parent has open, except its error stream and one other file."""
+    """Close the parent's open files, except its error stream and one other file."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):
         os.dup2(nothing, number)

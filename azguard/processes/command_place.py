@@ -158,7 +158,7 @@ class CommandPlace:
             self.process.kill()
 
     def _messages(self) -> Iterator[dict[str, Any] | None]:
-        """Yield what the place says, and None whenever it has said nothing for as long as the caller has time."""
+        """Yield the messages of the place, and None whenever none came for as long as the caller has time."""
         unanswered, silence = 0, 0.0
         while True:
             patience = min(self._patience, _ASKING_SECONDS)

@@ -247,7 +247,7 @@ def _find_default(environ: Mapping[str, str]) -> list[str]:
 
 @contextmanager
 def _terminal() -> Iterator[tuple[int | None, int | None]]:
-    """Yield what the editor gets for stdin and stdout; None is what we have."""
+    """Yield stdin and stdout of the editor; None stands for our own."""
     has_input, has_output = os.isatty(0), os.isatty(1)
     if has_input and has_output:
         yield None, None

@@ -282,7 +282,7 @@ class _Exchange:
             self._stdout.close()
 
     def close(self) -> None:
-        """Close the pipes, whatever is still in them."""
+        """Close the pipes; bytes that are still in them are lost."""
         self._selector.close()
         self._stdin.close()
         self._stdout.close()

@@ -195,7 +195,7 @@ class Guardian:
         return unanswered >= (_GIVEN_UP_AFTER_LOSS if self._is_lost or is_late else _GIVEN_UP_AFTER)
 
     def _ask_all_to_end(self) -> None:
-        """Do what the guardian does with a lock that is lost, up to the end of the grace."""
+        """End the processes as the guardian does when a lock is lost, up to the end of the grace."""
         if self._on_lost == "kill":
             return
         tree.terminate(drop_other_locks(self._offspring()))

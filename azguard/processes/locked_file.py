@@ -197,7 +197,7 @@ class ProcessNote:
 
     @property
     def may_come(self) -> bool:
-        """Return whether a request for what was begun may arrive yet, so that it is of no use that it is not there."""
+        """Return whether the noted request may still arrive, so that its absence now proves nothing."""
         if "is_there" in self.facts:
             return False
         return time.time() < float(self.facts.get("since", 0)) + _LATE_SECONDS
@@ -223,7 +223,7 @@ class ProcessNotes:
     machine: Machine = field(default_factory=Machine.find)
 
     def open(self, name: str, facts: Mapping[str, str]) -> ProcessNote:
-        """Note what is about to be done. Where the folder cannot be written, it is not noted."""
+        """Note a request before it is sent. Where the folder cannot be written, there is no note."""
         note = ProcessNote(self._find_path(name), {})
         with suppress(OSError):
             note = self.make(name)

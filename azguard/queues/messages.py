@@ -294,7 +294,7 @@ def _build_message(text: str) -> bytes:
 
 @frozen
 class Receipt:
-    """A receipt, and until when no one else could get another one."""
+    """A receipt, and until when no other reader could get one."""
 
     text: str
     #: By the service's clock; None where that is not known, or where this scope has a later receipt.

@@ -29,9 +29,9 @@ from azguard.times import say_count
 #: The queue of the messages of a queue that failed has its name and this.
 POISON_SUFFIX = "-poison"
 MOVED = "moved"
-#: It was put and could not be deleted, so it may be in both queues.
+#: Put, and not deleted: the message may be in both queues.
 DUPLICATED = "duplicated"
-#: It was received and not moved, because the move was ending.
+#: Received and not moved, because the move was ending.
 LEFT = "left"
 #: How long a message is hidden while it is moved.
 HIDDEN_SECONDS = 300
@@ -56,11 +56,11 @@ class QueueMoved:
     address: str
     destination: str
     moved: int
-    #: They were put and could not be deleted, so they may be in both queues.
+    #: Messages that were put and not deleted: they may be in both queues.
     duplicated: int
-    #: They are in the first queue alone.
+    #: Messages that are in the first queue alone.
     failed: int
-    #: They are in the first queue, and perhaps in the other too.
+    #: Messages that are in the first queue, and perhaps in the other too.
     unknown: int
 
 
@@ -95,7 +95,7 @@ def prepare(source: Target, destination: Target, deadline: Deadline, count: int 
     try:
         properties.fetch(destination, Conditions(), deadline)
     except Forbidden:
-        # It may be allowed to put messages and nothing else. If the queue is missing, the first put says so.
+        # A credential may allow puts and nothing else. If the queue is missing, the first put says so.
         pass
     if count is not None:
         return count
@@ -148,7 +148,7 @@ def run(move: Move, on_end: Callable[[QueueMoved], None]) -> None:
 
 
 def _explain(error: BaseException, result: QueueMoved) -> BaseException:
-    """Return the error for a queue that does not answer any more: it must not say that nothing was moved."""
+    """Return the error for a queue that stopped answering: a partial success if messages were moved before."""
     if isinstance(error, Unavailable) and (result.moved or result.duplicated or result.unknown):
         words = f"no more messages of {result.address} could be received: {error.message}"
         return error.as_kind(OutcomeUnknown if result.unknown else Partial, message=words, reason="some_moves_failed")

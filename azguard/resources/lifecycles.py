@@ -82,7 +82,7 @@ def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     except NotFound:  # deleted since
         return leave_alone(target, None, None)
     except BadRequest as error:
-        # It is no version of ours, and none that the caller can read.
+        # The version has another key: it is another writer's, and the caller cannot read it.
         if not is_of_encryption(error):
             raise
         return leave_alone(target, None, None)

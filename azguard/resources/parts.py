@@ -153,7 +153,7 @@ def replace_compared(
 
 
 def _find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
-    """Return whether a write is found; that it is not proves nothing, since none depends on a version."""
+    """Return whether a write is found. Its absence proves nothing: it depends on no version, and may come late."""
     found = properties.find(target, patience)
     if found is None:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)

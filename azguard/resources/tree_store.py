@@ -174,7 +174,7 @@ class TreeStore(ABC):
 
     @abstractmethod
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
-        """Yield what is under the prefix, page by page, in constant memory."""
+        """Yield the files under the prefix, page by page, in constant memory."""
 
     @abstractmethod
     def put(self, put: TreePut) -> tuple[Any, str | None]:

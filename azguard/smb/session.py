@@ -333,7 +333,7 @@ class _NoEncryption(Exception):
 
 @contextmanager
 def _failures_told() -> Iterator[None]:
-    """Raise what the library raises as what it means."""
+    """Raise the errors of the library as those of this module."""
     from smbprotocol.exceptions import (
         SMBAuthenticationError,
         SMBException,

@@ -89,7 +89,7 @@ def get(
 def read_pages(
     target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
 ) -> Iterator[list[Stored]]:
-    """Yield what a query finds, page by page, each asked for again on transient failures.
+    """Yield the entities that a query finds, page by page, each asked for again on transient failures.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
@@ -99,7 +99,7 @@ def read_pages(
 def walk_pages(
     target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
 ) -> Iterator[tuple[list[Stored], bool]]:
-    """Yield what a query finds as ``read_pages`` does, and whether another page follows."""
+    """Yield pages as ``read_pages`` does, each with whether another page follows."""
 
     def ask(after: tuple[str | None, str | None] | None, timeouts: Limits) -> tuple[list[Stored], Any]:
         partition, row = after or (None, None)

@@ -80,7 +80,7 @@ class ItemPlanned:
 
 
 def check(items: Sequence[Item]) -> None:
-    """Refuse what the service would refuse."""
+    """Refuse an operation that the service would refuse."""
     if not items:
         raise UsageError("there is nothing to write", reason="transaction_empty")
     if len(items) > MOST_ITEMS:

@@ -192,7 +192,7 @@ def update_all(
 
 
 def _explain(error: BaseException, summary: Summary, key: str | None) -> BaseException:
-    """Return the error for a query that failed after some updates were made: it must not say that none was."""
+    """Return the error for a query that failed: a partial success if updates were made before."""
     if isinstance(error, Unavailable) and (summary.updated or summary.unknown):
         words = f"{summary.address} could not be queried any more: {error.message}"
         return _say_why(error.as_kind(Partial, message=words, address=summary.address), summary, key)
@@ -207,7 +207,7 @@ def _say_why(error: Partial, summary: Summary, key: str | None) -> Partial:
 
 
 def preview_all(many: ManyUpdates) -> Iterator[tuple[Target, Preview]]:
-    """Yield what each update would do now; nothing is written."""
+    """Yield the outcome that each update would have now; nothing is written."""
     for target, found in find_matches(many.table, many.where, many.query_deadline):
         resource, plan = many.prepare(target, found, many.query_deadline)
         yield target, updates.preview(resource, plan, many.query_deadline)

@@ -137,7 +137,7 @@ class EntityWrite:
 
 
 def check(made: EntityWrite) -> None:
-    """Refuse what the service would refuse: after it was sent it would look like a lost answer.
+    """Refuse an entity that the service would refuse: once sent, it would look like a lost answer.
 
     Raises:
         UsageError: a property does not have its type, or the entity is beyond a limit.

@@ -61,7 +61,7 @@ class TreeDownload(FolderTree):
             yield each.content_length or 0
 
     def preview(self, control: Control) -> Iterator[Done]:
-        """Yield what would be read, from one listing; nothing is written."""
+        """Yield the reads that would be made, from one listing; nothing is written."""
         self._check_folder()
         folder = LocalFolder(self.folder)
         listed = NameIndex(self.store.fold)
@@ -97,7 +97,7 @@ class TreeDownload(FolderTree):
         return filter(self.selects, self.store.list_items(patience.fresh()))
 
     def _list_some(self, control: Control) -> Iterator[ListedItem]:
-        """Yield what is listed; a mirror says itself what nothing means."""
+        """Yield the listed files; a mirror has a refusal of its own for an empty listing."""
         count = 0
         for each in self._list(control.patience):
             count += 1

@@ -52,7 +52,7 @@ class Patterns:
 
 
 def check_pattern(text: str, name: str) -> None:
-    """Refuse what is no pattern.
+    """Refuse a malformed pattern.
 
     Raises:
         UsageError: it is empty, malformed, or can mean no file.
@@ -124,7 +124,7 @@ class NameIndex:
         return row is not None and bool(row[0])
 
     def list_unmarked(self) -> Iterator[ListedItem]:
-        """Yield what is not marked, in order of name."""
+        """Yield the names that are not marked, in their order."""
         query = "SELECT name, etag, modified, length, md5, blob_type FROM names WHERE NOT marked ORDER BY key"
         cursor = self._database.execute(query)
         while rows := cursor.fetchmany(_BATCH):

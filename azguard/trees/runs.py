@@ -377,7 +377,7 @@ def run_phases(
 
 
 def _explain(error: BaseException, address: str) -> BaseException:
-    """Return the error for a run that ended after some files were done: it must not say that nothing was."""
+    """Return the error for a run that ended after some files were done: a partial success."""
     if isinstance(error, Unavailable):
         words = f"{address} could not be listed any more: {error.message}"
         return Partial(words, address=address, detail=error.detail, reason="tree_service_gone")

@@ -228,7 +228,7 @@ class TreeUpload(FileWrites, FolderTree):
             yield each.size if isinstance(each, LocalFile) else 0
 
     def preview(self, control: Control) -> Iterator[Done]:
-        """Yield what would be done, from one listing; nothing is written."""
+        """Yield the writes that would be made, from one listing; nothing is written."""
         self._check_folder()
         listed = self._list(control)
         taken = TakenNames(self.store.fold)
@@ -309,7 +309,7 @@ class TreeUpload(FileWrites, FolderTree):
         return target
 
     def _delete_rest(self, control: Control, listed: NameIndex) -> Iterator[Job]:
-        # It may have been emptied since: a build that begins anew does that first.
+        # The folder may have been emptied since: a build that begins anew does that first.
         self._check_any()
         deleting = self._deleting
         yield from (deleting.job(each, control) for each in self._rest(listed))

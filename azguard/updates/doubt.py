@@ -136,7 +136,7 @@ def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
     lease_id = lease.in_use
     abort = run.tools.new_op()
     while True:
-        # The caller's lease may have ended, which is no reason to learn nothing.
+        # Without the caller's lease id, since that lease may have ended.
         state = run.resource.read_unleased(patience)
         run.note("read", version=state.etag)
         ended = settle(run, lease, state, patience)

@@ -40,7 +40,7 @@ class EditTools:
     #: Raises:
     #:     TransformFailed: it failed.
     run_editor: Callable[[Path], None]
-    #: Asks whether to open the editor again, told why; None if there is no one to ask.
+    #: Asks a person whether to open the editor again, and is told why; None without a terminal.
     ask: Callable[[str], bool] | None
     #: Called with what a person wants to know, as a line of text.
     tell: Callable[[str], None]

@@ -346,7 +346,7 @@ def update(
         except BaseException as error:  # noqa: BLE001  # leave() raises it again, unless the update is committed.
             return loop.leave(error)
         finally:
-            # Before what is on this machine says that it is done: a run that is killed as it releases has told no one.
+            # Before the records on this machine say that it is done: a run killed in this release has not reported it.
             loop.lease.release()
             loop.run.close()
 

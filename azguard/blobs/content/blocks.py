@@ -174,7 +174,7 @@ def _fill(given: Settings, kept: Settings) -> Settings:
 
 
 def check_id(block: str) -> None:
-    """Refuse what is no block id.
+    """Refuse a malformed block id.
 
     Raises:
         UsageError: it is no base64 of 1 to 64 bytes of text.
