@@ -29,8 +29,8 @@ class Work:
     """A command, and what has to be there before it."""
 
     command: Sequence[str]
-    #: The aim: milliseconds of processor time an item.
-    aim: float
+    #: The aim: milliseconds of processor time an item; None where only the memory has one.
+    aim: float | None
     before: Sequence[Sequence[str]] = ()
     most: int = 100_000
     prepare: Callable[[Path, int], object] = field(default=lambda folder, items: None)
@@ -42,6 +42,14 @@ def make_files(folder: Path, items: int) -> None:
         path = folder / "tree" / name_blob(number)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(CONTENT)
+
+
+def write_lines(folder: Path, items: int) -> None:
+    """Write a line of a batch for each item, a write and a read by turns."""
+    with (folder / "lines").open("w", encoding="utf-8") as lines:
+        for number in range(items // 2):
+            lines.write(f"blob put empty/{number} --content {number}\nblob show site/{name_blob(number)}\n")
+        lines.write("blob show site/last\n" * (items % 2))
 
 
 _PUT = ("blob", "put", "tree", "site/", "-r")
@@ -66,6 +74,8 @@ WORKS = {
     "queue move": Work(("queue", "move", "queue-a", "queue-b"), 1.5, most=_MOST_FILES),
     "queue work -- true": Work(("queue", "work", "queue-a", "--drain", "--", "true"), 10, most=1_000),
     "lock list --account": Work(("lock", "list", "--account"), 0.06),
+    "batch --dry-run": Work(("batch", "-f", "lines", "--dry-run"), None, most=1_000_000, prepare=write_lines),
+    "batch": Work(("batch", "-f", "lines"), None, most=1_000_000, prepare=write_lines),
 }
 
 
@@ -132,8 +142,9 @@ def main() -> None:
     for name in asked.work or WORKS:
         work = WORKS[name]
         once = measure(work, 1)
+        aim = "–" if work.aim is None else f"{work.aim:g} ms"
         cells = [_describe(work, items, once) for items in asked.items]
-        sys.stdout.write(f"| {name} | {' | '.join(cells)} | {work.aim:g} ms |\n")
+        sys.stdout.write(f"| {name} | {' | '.join(cells)} | {aim} |\n")
         sys.stdout.flush()
 
 

@@ -19,7 +19,7 @@ from azguard.cli.parsing.rows import ACCOUNT, ARGUMENTS, CONDITIONS, GENERAL, OP
 from azguard.cli.parsing.tree import Command, root
 from azguard.cli.registry import COMMANDS
 from azguard.folders import KEPT, Keeping
-from azguard.wire.rows import FULL, SOURCE_FULL, Condition, Guard, Lease, Operation, Write
+from azguard.wire.rows import FULL, SOURCE_FULL, Condition, Guard, Lease, Operation, Settlement, Write
 from docs import manual
 from tests.faults import table as fault_table
 from tests.traces.rules import RULES
@@ -49,6 +49,18 @@ _ETAG = {
     Guard.VERSION: "the version in the request",
     Guard.COMPARE: "`--allow-race`",
     Guard.NONE: "–",
+}
+_SETTLEMENT = {
+    Settlement.LINEAGE: "its id, among the last writes that the resource keeps",
+    Settlement.HELD: "what is there, while a lease keeps all others from changing it; without a lease: 74",
+    Settlement.FOUND: "what is there; if others can have done the same: 74",
+    Settlement.BEFORE: "what was there before; if others can have come between: 74",
+    Settlement.POSITION: "the bytes at the place to which it appended",
+    Settlement.LEASE: "the id and the state of the lease; if azguard cannot see them, it asks again",
+    Settlement.IDENTITY: "the id that a file or a directory keeps under its new name",
+    Settlement.RECEIPT: "azguard sends it again: the receipt lets only one of two through",
+    Settlement.REPEATED: "azguard sends it again: twice is as good as once",
+    Settlement.NOTHING: "nothing: 74",
 }
 #: What the classes cannot know: two statuses that no error has, and two that share a line.
 _OK = ("0", "`ok`", "Done, or nothing to do.", "")
@@ -89,6 +101,16 @@ def _conditions_of(name: str, operation: Operation) -> tuple[str, ...]:
         _ETAG[operation.guard] if operation.writes else "–",
         _LEASE[operation.lease],
     )
+
+
+def lost_answers() -> str:
+    """Return the table of what tells, after a lost answer, that a write was applied."""
+    found = [(name, command.spec.operation) for name, command in root.walk()]
+    rows = (
+        (words, ", ".join(f"`{name}`" for name, row in found if row is not None and row.settle is settle))
+        for settle, words in _SETTLEMENT.items()
+    )
+    return _table(("what tells that it was applied", "commands"), rows)
 
 
 def exit_statuses() -> str:
@@ -186,6 +208,7 @@ def _script(path: Path) -> Callable[[], str]:
 
 TABLES: dict[str, Callable[[], str]] = {
     "conditions": conditions,
+    "lost-answers": lost_answers,
     "exit-statuses": exit_statuses,
     "command-list": command_list,
     "kept-files": kept_files,

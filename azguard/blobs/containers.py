@@ -23,7 +23,6 @@ from azguard.guards.versions import build_changed, quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, drop_lineage
@@ -36,7 +35,6 @@ from azguard.resources.properties import KeptShown, describe_kept
 from azguard.times import http_date
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
-from azguard.wire.call import call
 from azguard.wire.operations.containers import (
     CONTAINER_DELETE,
 )
@@ -126,8 +124,9 @@ def _delete(
 ) -> Written:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
     request = WriteRequest[object](
+        operation=CONTAINER_DELETE,
         target=target,
-        send=lambda: call(CONTAINER_DELETE, target, write_timeouts(deadline), headers=headers),
+        given={"headers": headers},
         look=lambda patience: _find_delete_outcome(target, patience, before, alone),
         # The lease ends with the container, so a late delete under it finds nothing that it could delete.
         resend=alone is not None,

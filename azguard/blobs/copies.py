@@ -170,6 +170,7 @@ def _attempt(
     conditions = given.conditions
     on_source = source_headers if pinned is None else pinned.condition
     request = WriteRequest(
+        operation=BLOB_COPY,
         target=given.target,
         send=lambda: _send(given, on_source),
         look=lambda patience: _find_outcome(given, patience),

@@ -93,6 +93,7 @@ def _attempt(
     target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, before: BlobBefore
 ) -> Settled[None]:
     request = WriteRequest[None](
+        operation=BLOB_DELETE,
         target=target,
         send=lambda: send(target, conditions, snapshots, deadline),
         look=lambda patience: _find_outcome(target, conditions, patience, before),

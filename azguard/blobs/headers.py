@@ -27,10 +27,9 @@ from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteReques
 from azguard.resources import parts, properties
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders, has_metadata
-from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_SET_PROPERTIES, BLOB_SET_TIER
-from azguard.wire.rows import Condition
+from azguard.wire.operations.blobs import BLOB_SET_METADATA, BLOB_SET_PROPERTIES, BLOB_SET_TIER
+from azguard.wire.rows import Condition, Operation
 
 if TYPE_CHECKING:
     from azguard.leases.recorded import LeaseRecords
@@ -41,7 +40,9 @@ TIERS = ("Hot", "Cool", "Cold", "Archive", *(f"P{size}" for size in (4, 6, 10, 1
 class BlobChange(NamedTuple):
     """One request that writes over a version that was read."""
 
-    send: Callable[[], Mapping[str, Any]]
+    operation: Operation
+    #: What it sends; see ``call``.
+    given: Mapping[str, Any]
     look: Callable[[Deadline], Finding[Any]]
     #: Of the version that it makes.
     lineage: str | None
@@ -80,8 +81,9 @@ def _send_settled(
     target: Target, given: Conditions, under: Conditions, change: BlobChange, deadline: Deadline
 ) -> Settled[Mapping[str, Any]]:
     request = WriteRequest[Mapping[str, Any]](
+        operation=change.operation,
         target=target,
-        send=change.send,
+        given={"headers": under.request_headers, **change.given},
         look=change.look,
         expected_etag=under.expected_etag,
         op=change.op,
@@ -181,7 +183,8 @@ def change_headers(
     def plan(found: Any, under: Conditions) -> BlobChange:
         wanted = headers if clear_others else headers.over(found)
         return BlobChange(
-            send=lambda: set_headers(target, wanted, under, deadline),
+            operation=BLOB_SET_PROPERTIES,
+            given=wanted.given,
             look=lambda patience: find_outcome(
                 found, target, under.lease_id, patience, lambda current: ContentHeaders.of(current) == wanted
             ),
@@ -189,17 +192,6 @@ def change_headers(
         )
 
     return rewrite(target, conditions, open_records, deadline, plan)
-
-
-def set_headers(target: Target, wanted: ContentHeaders, under: Conditions, deadline: Deadline) -> Answer:
-    """Replace the content headers of a blob by one request, and return its answer."""
-    return call(
-        BLOB_SET_PROPERTIES,
-        target,
-        write_timeouts(deadline),
-        headers=under.request_headers,
-        **wanted.given,
-    )
 
 
 @frozen(kw_only=True)
@@ -263,6 +255,7 @@ class TierChange:
         before = properties.fetch(self.target, Conditions(lease_id=under.lease_id), deadline)
         require_version(self.target, under.expected_etag, quote_etag(before.etag))
         request = WriteRequest(
+            operation=BLOB_SET_TIER,
             target=self.target,
             send=lambda: self._send(under, deadline),
             look=lambda patience: self._find_outcome(under, patience),
@@ -341,11 +334,12 @@ def replace_metadata(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-metadata
     """
 
-    def plan(found: Any, under: Conditions) -> BlobChange:
+    def plan(found: Any, _under: Conditions) -> BlobChange:
         op = fresh_op()
         stamped = parts.stamp(metadata, found.metadata, op, found.etag, OF_LOCK)
         return BlobChange(
-            send=lambda: parts.send_metadata(target, stamped, under, deadline),
+            operation=BLOB_SET_METADATA,
+            given={"metadata": stamped},
             look=lambda patience: _find_write(target, op, found, stamped, patience),
             lineage=stamped[KEY],
             op=op,

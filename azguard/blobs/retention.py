@@ -20,14 +20,12 @@ from azguard.errors import BadRequest, Changed, Forbidden, NotFound, OutcomeUnkn
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_CLEAR, Shown, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.times import http_date, iso
-from azguard.wire.call import call
 from azguard.wire.operations.blobs import (
     BLOB_DELETE_IMMUTABILITY_POLICY,
     BLOB_SET_IMMUTABILITY_POLICY,
@@ -183,10 +181,10 @@ class RetentionChange:
 
     def _send(self, version: Target, wanted: Retention, conditions: Conditions, deadline: Deadline) -> tuple[int, str]:
         operation, given = self._spell(wanted)
-        headers = conditions.request_headers
         request = WriteRequest[object](
+            operation=operation,
             target=version,
-            send=lambda: call(operation, version, write_timeouts(deadline), headers=headers, **given),
+            given={"headers": conditions.request_headers, **given},
             look=lambda patience: self._find_outcome(version, wanted, patience),
             unknown=OutcomeUnknown(
                 f"the change of what keeps {version} was sent, and whether it was applied cannot be known",

@@ -29,7 +29,7 @@ from azguard.guards import fences
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests import commits
-from azguard.requests.calls import send_once, write_timeouts
+from azguard.requests.calls import send_once
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
@@ -38,7 +38,6 @@ from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_s
 from azguard.resources import properties
 from azguard.updates import recording
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
-from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_SNAPSHOT, BLOB_UNDELETE
 from azguard.wire.rows import Condition
 
@@ -116,14 +115,9 @@ def _pin(given: Snapshot) -> Snapshot:
 
 def _send_settled(pinned: Snapshot) -> Settled[_Answer]:
     request = WriteRequest[_Answer](
+        operation=BLOB_SNAPSHOT,
         target=pinned.target,
-        send=lambda: call(
-            BLOB_SNAPSHOT,
-            pinned.target,
-            write_timeouts(pinned.deadline),
-            headers=pinned.conditions.request_headers,
-            metadata=pinned.metadata,
-        ),
+        given={"headers": pinned.conditions.request_headers, "metadata": pinned.metadata},
         look=lambda patience: _find_outcome(pinned, patience),
         expected_etag=pinned.conditions.expected_etag,
         resend=pinned.may_repeat,
@@ -316,15 +310,7 @@ def undelete(target: Target, deadline: Deadline) -> Written:
         BadRequest: the service, such as the emulator, cannot do it.
     Source: https://learn.microsoft.com/rest/api/storageservices/undelete-blob
     """
-    request = WriteRequest[object](
-        target=target,
-        send=lambda: call(BLOB_UNDELETE, target, write_timeouts(deadline)),
-        # That the blob is there does not tell that its snapshots are back too.
-        look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
-        is_idempotent=True,
-    )
-    settled = send_until_settled(request, deadline)
+    settled = send_until_settled(WriteRequest[object](BLOB_UNDELETE, target), deadline)
     try:
         found = properties.fetch(target, Conditions(), deadline.fresh())
     except NotFound as error:

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import refusals, updates
-from azguard.blobs.headers import set_headers
 from azguard.blobs.updates import LeasableBlob
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, flatten
@@ -49,6 +48,7 @@ from azguard.resources.properties import ContentHeaders
 from azguard.updates.compared import RefusedHere, SingleWrite, fence_by_release
 from azguard.updates.recording import ReadRecords
 from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion
+from azguard.wire.operations.blobs import BLOB_SET_PROPERTIES, BLOB_SET_TAGS
 from azguard.wire.rows import Condition
 
 # Stands between the blob's ETag and the digest of the tags.
@@ -155,6 +155,7 @@ def _write(
     _compare(target, conditions.expected_etag, current)
     wanted, condition = _carry_fence(target, tags, current.tags, conditions)
     request = WriteRequest[object](
+        operation=BLOB_SET_TAGS,
         target=target,
         send=lambda: refusals.set_tags(target, wanted, conditions.lease_id, deadline, condition),
         look=lambda patience: _find_outcome(target, wanted, current, conditions, patience),
@@ -246,8 +247,9 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
         return Finding(Verdict.COMMITTED if is_held else Verdict.UNKNOWN, {"etag": current.etag})
 
     request = WriteRequest[Mapping[str, Any]](
+        operation=BLOB_SET_PROPERTIES,
         target=target,
-        send=lambda: set_headers(target, same, tied, deadline),
+        given={"headers": tied.request_headers, **same.given},
         look=look,
         expected_etag=found.etag,
     )

@@ -61,8 +61,8 @@ class SettlingWrite(NamedTuple):
     #: Prepares it on the stage, and returns what does it.
     prepare: Callable[[CheckStage], Act]
     damages: tuple[Damage, ...] = _BOTH
-    #: Whether doing it twice is as good as once.
-    is_idempotent: bool = False
+    #: Whether the service answers a copy of it as if that had done it.
+    takes_copies: bool = False
     #: Whether it is tried by default.
     is_basic: bool = True
     #: How many requests it takes, with its preparation; one more if a request is sent twice.
@@ -98,7 +98,7 @@ def try_one(way: SettlingWrite, damage: Damage, stage: CheckStage) -> CheckFindi
     finally:
         done = stage.tap.stop_watching()
     told = f"said to be {said}; by the answers of the service done {_count(done)}"
-    if done > 1 and not way.is_idempotent:
+    if done > 1 and not (way.takes_copies or ALL[way.operation].repeats):
         return differs(told)
     if is_unknown or is_committed == (done > 0):
         return holds(told)
@@ -247,16 +247,15 @@ _WRITES = (
     SettlingWrite("safe-update under a lease", "blob.put_block_blob", _update_under_lease, is_basic=False),
     SettlingWrite("append to a blob", "blob.append_block", _append),
     SettlingWrite("delete a blob", "blob.delete", _delete_blob),
-    SettlingWrite("acquire a lease", "blob.lease_acquire", _acquire, is_idempotent=True, requests=2),
-    SettlingWrite("renew a lease", "blob.lease_renew", _renew, is_idempotent=True, is_basic=False),
+    SettlingWrite("acquire a lease", "blob.lease_acquire", _acquire, requests=2),
+    SettlingWrite("renew a lease", "blob.lease_renew", _renew, is_basic=False),
     SettlingWrite("release a lease", "blob.lease_release", _release),
     SettlingWrite("insert an entity", "table.entity_insert", _insert, requests=2),
     SettlingWrite("safe-update of an entity", "table.entity_update", _update_entity, requests=4),
     SettlingWrite("safe-update with a ledger", "table.batch", _update_with_ledger, is_basic=False),
     SettlingWrite("transaction of entities", "table.batch", _transact),
-    # The second create is answered as the first, and changes nothing.
     SettlingWrite(
-        "create a queue", "queue.create", partial(_create_room, Kind.QUEUE), is_idempotent=True, is_basic=False
+        "create a queue", "queue.create", partial(_create_room, Kind.QUEUE), takes_copies=True, is_basic=False
     ),
     # Nothing tells one message from its copy: sent twice, there are two. With an update's answer its receipt is lost.
     SettlingWrite("put a message", "queue.put_message", _put_message, damages=(Damage.LOST,), requests=1),

@@ -40,7 +40,6 @@ from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.owners import OF_LOCK
 from azguard.processes.locked_file import ProcessNotes
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
@@ -48,8 +47,6 @@ from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_s
 from azguard.resources import copies, properties
 from azguard.resources.copies import PENDING, SUCCESS, Copied
 from azguard.times import say_count
-from azguard.wire.answers import Answer
-from azguard.wire.call import call
 from azguard.wire.operations.shares import FILE_COPY
 
 # What azguard keeps in the metadata is about the source alone.
@@ -258,12 +255,17 @@ def _begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> _Be
     deadline, doubtful = given.deadline.fresh(), list[TemporaryFile]()
     temporary.sweep(notes, given.target, deadline)
     pauses = copies.pauses()
+    asked = {
+        "copy_source": copies.to_url(given.source),
+        "permission_copy_mode": "source" if given.settings.keeps_permission else None,
+    }
     while True:
         made = temporary.choose(given.target, {}, given.deadline.fresh, 0, notes)
         stack.callback(made.remove)
         request = WriteRequest[Any](
+            operation=FILE_COPY,
             target=made.target,
-            send=lambda made=made: _send(given, made, deadline),  # type: ignore[misc]  # bound here
+            given=asked,
             look=lambda left, made=made: _find_begun(made, left),  # type: ignore[misc]  # bound here
             resend=False,
             is_undone_by_caller=True,
@@ -283,16 +285,6 @@ def _begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> _Be
         else:
             made.note_there()
             return _Begun(given, made, str(answer["copy_id"]), doubtful)
-
-
-def _send(given: FileCopy, made: TemporaryFile, deadline: Deadline) -> Answer:
-    return call(
-        FILE_COPY,
-        made.target,
-        write_timeouts(deadline),
-        copy_source=copies.to_url(given.source),
-        permission_copy_mode="source" if given.settings.keeps_permission else None,
-    )
 
 
 def _find_begun(made: TemporaryFile, patience: Deadline) -> Finding[Any]:

@@ -21,7 +21,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_RENAME, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
-from azguard.wire.operations.shares import DIRECTORY_DELETE
+from azguard.wire.operations.shares import DIRECTORY_DELETE, DIRECTORY_RENAME
 
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0
@@ -75,6 +75,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     before = properties.fetch(source, Conditions(), deadline)
     creates_only = conditions.guard == "if-none-match"
     request = WriteRequest[Any](
+        operation=DIRECTORY_RENAME,
         target=target,
         send=lambda: temporary.rename_once(
             source, target, deadline, overwrite=not creates_only, destination_lease_id=conditions.lease_id

@@ -34,7 +34,7 @@ from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.resources.copies import PENDING
-from azguard.wire.operations.shares import FILE_DELETE
+from azguard.wire.operations.shares import FILE_DELETE, FILE_RENAME
 
 # Of a temporary file: the number is that by which it is noted.
 _NAME = re.compile(rf"{re.escape(temporary.PREFIX)}([0-9a-f]{{16}})\.tmp")
@@ -231,6 +231,7 @@ def _release_at_target(given: FileRename, held: Held) -> Iterator[None]:
 
 def _send_rename(given: FileRename, replaced: Held | None, held: Held | None, known: str | None) -> FileRenamed:
     request = WriteRequest[Mapping[str, Any]](
+        operation=FILE_RENAME,
         target=given.target,
         send=lambda: _send_once(given, replaced, held),
         look=lambda patience: _find_rename_outcome(given, held, known, patience),

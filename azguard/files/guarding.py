@@ -31,7 +31,6 @@ from azguard.leases.owners import OWNER, Owner
 from azguard.leases.recorded import LeaseRecords
 from azguard.processes.locked_file import ProcessNotes
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -40,7 +39,6 @@ from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, properties
 from azguard.wire.answers import Answer
-from azguard.wire.call import call
 from azguard.wire.rows import Operation
 
 # Bounded: a record that stays behind says that the lease is held, which anyone can see is not so.
@@ -131,8 +129,9 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:
     with handles.tell_holders(write.target, deadline):
         before = _look_before(write, held, deadline) if write.operation.deletes else None
         request = WriteRequest[Any](
+            operation=write.operation,
             target=write.target,
-            send=lambda: call(write.operation, write.target, write_timeouts(deadline), headers=headers, **write.given),
+            given={"headers": headers, **write.given},
             look=lambda patience: _find_outcome(write, held, before, patience),
             expected_etag=write.conditions.expected_etag,
             # Under our own lease, a copy that comes late is refused once the lease is given back.

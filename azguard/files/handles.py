@@ -121,10 +121,9 @@ def close(target: Target, handle_id: str | None, deadline: Deadline, *, recursiv
     """
     asked = {"handle_id": handle_id or _EVERY, "recursive": _flag(on=recursive and handle_id is None)}
     request = WriteRequest[_Closed](
+        operation=FILE_FORCE_CLOSE_HANDLES,
         target=target,
         send=lambda: _send_close(target, asked, deadline),
-        look=lambda _: Finding(Verdict.NOT_YET),
-        is_idempotent=True,
         judge_refusal=_judge_refusal,
     )
     settled = send_until_settled(request, deadline)

@@ -179,6 +179,7 @@ def _rename(
     if is_of_caller:
         give_lease(made, str(lease_id), deadline)
     request = WriteRequest[Any](
+        operation=FILE_RENAME,
         target=version.target,
         send=lambda: temporary.rename_once(
             made.target,

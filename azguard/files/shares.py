@@ -18,7 +18,7 @@ from azguard.files.guarding import FileWrite, Guarding
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
-from azguard.requests.calls import read, walk_pages, write_timeouts
+from azguard.requests.calls import read, walk_pages
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, fresh_op, with_lineage
@@ -133,8 +133,9 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
     lineage = Lineage.find(found.metadata).after(op, found.etag)
     stamped = with_lineage(metadata or found.metadata, lineage)
     request = WriteRequest[Any](
+        operation=SHARE_SNAPSHOT,
         target=target,
-        send=lambda: call(SHARE_SNAPSHOT, target, write_timeouts(deadline), metadata=stamped),
+        given={"metadata": stamped},
         look=lambda patience: _find_snapshot(target, op, patience),
         # A second copy would make a second snapshot.
         resend=False,
@@ -258,11 +259,9 @@ def create_permission(target: Target, permission: str, deadline: Deadline) -> Pe
     """
     body = json.dumps({"permission": permission}).encode()
     request = WriteRequest[Any](
+        operation=SHARE_CREATE_PERMISSION,
         target=target,
-        send=lambda: call(SHARE_CREATE_PERMISSION, target, write_timeouts(deadline), body=body),
-        # Nothing lists the permissions of a share.
-        look=lambda _: Finding(Verdict.UNKNOWN),
-        is_idempotent=True,
+        given={"body": body},
     )
     settled = send_until_settled(request, deadline)
     return PermissionMade(**describe_write(target, "none", settled), permission_key=settled.answer["permission_key"])

@@ -42,12 +42,14 @@ from azguard.wire.operations.shares import (
     FILE_RENAME,
     FILE_SET_PROPERTIES,
 )
-from azguard.wire.rows import Operation
+from azguard.wire.rows import Settlement
 
 # While the service copies into it, it cannot be deleted.
 _IS_PENDING = "PendingCopyOperation"
 #: How the names of temporary files begin; a crash can leave one behind.
 PREFIX = ".azguard-"
+# The same bytes at the same place, in a file that no one else writes.
+_FILL = FILE_PUT_RANGE._replace(settle=Settlement.REPEATED)
 # Bounded: a file that stays behind is garbage, and harms nothing.
 _DELETE_SECONDS = 3.0
 #: The most that one request writes.
@@ -203,6 +205,7 @@ class TemporaryFile:
         other = choose(self.target, self.settings, self.patience, 0, self.notes)
         patience = other.step = self._begin_step()
         request = WriteRequest[Any](
+            operation=FILE_RENAME,
             target=self.target,
             send=lambda: rename_once(self.target, other.target, patience),
             look=lambda left: self._find_renamed(other, left),
@@ -250,25 +253,20 @@ class TemporaryFile:
             self.note.close(is_done=is_gone)
 
     def _write(self, piece: bytes) -> None:
-        offset = self.length
         patience = self._begin_step()
         request = WriteRequest[Any](
+            operation=_FILL,
             target=self.target,
-            send=lambda: self._call(FILE_PUT_RANGE, describe_range(offset, len(piece), piece), patience),
-            look=lambda _: Finding(Verdict.UNKNOWN),
-            # The same bytes at the same place.
-            is_idempotent=True,
+            given=describe_range(self.length, len(piece), piece),
         )
         self._settle(request, patience)
-
-    def _call(self, operation: Operation, given: Mapping[str, Any], patience: Deadline) -> Answer:
-        return call(operation, self.target, write_timeouts(patience), **given)
 
     def _resize(self, size: int) -> None:
         patience = self._begin_step()
         request = WriteRequest[Any](
+            operation=FILE_SET_PROPERTIES,
             target=self.target,
-            send=lambda: self._call(FILE_SET_PROPERTIES, describe_size(size), patience),
+            given=describe_size(size),
             look=lambda left: self._find_size(size, left),
             # One that came late would undo a later one.
             resend=False,
@@ -316,10 +314,9 @@ def create(
         made = choose(target, settings, patience, size, notes)
         made.step = deadline
         request = WriteRequest[Any](
+            operation=FILE_CREATE,
             target=made.target,
-            send=lambda made=made: call(  # type: ignore[misc]  # bound here
-                FILE_CREATE, made.target, write_timeouts(deadline), size=size, **settings
-            ),
+            given={"size": size, **settings},
             look=lambda left, made=made: _find_created(made, left),  # type: ignore[misc]  # bound here
             # One that came late would empty the file again.
             resend=False,

@@ -20,7 +20,6 @@ from azguard.files.temporary import PREFIX
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
@@ -28,7 +27,6 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import downloads, lifecycles, properties
 from azguard.resources.properties import ContentHeaders
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
-from azguard.wire.call import call
 from azguard.wire.operations.shares import DIRECTORY_CREATE, DIRECTORY_DELETE, FILE_DELETE, FILE_GET, FILE_RENAME
 from azguard.wire.rows import Operation
 
@@ -141,12 +139,11 @@ class _FileFolders:
             return Finding(Verdict.COMMITTED if is_done else Verdict.NOT_YET)
 
         request = WriteRequest[Any](
+            operation=operation,
             target=target,
-            send=lambda: call(operation, target, write_timeouts(deadline)),
             look=look,
             # What a refusal says is enough, even if it is of a second copy of the request.
             look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
-            is_idempotent=True,
         )
         with commits.suppress():
             send_until_settled(request, deadline)

@@ -68,8 +68,8 @@ class LeaseOperation:
     conditions: Conditions
     #: What the request says besides.
     given: Mapping[str, Any] = field(default_factory=dict)
-    #: Reads the resource, and returns whether the operation is done.
-    look: Callable[[Deadline], Finding[Facts]]
+    #: Reads the resource, and returns whether the operation is done; None where that does not show it.
+    look: Callable[[Deadline], Finding[Facts]] | None = None
     #: Returns what a refusal proves after a transmission in doubt, given what ``look`` found.
     judge_refusal: Callable[[AzguardError, Finding[Facts]], Finding[Facts]]
     #: The id that an acquire or a change gives the lease; None if its id stays.
@@ -86,14 +86,15 @@ class LeaseOperation:
             Unavailable: it was never sent.
         """
         conditions = self.conditions
-        names_lease = operation_of(self.target, self.action).names_lease
+        operation = operation_of(self.target, self.action)
+        names_lease = operation.names_lease
         headers = conditions.request_headers if names_lease else conditions.headers
         request = WriteRequest[Facts](
+            operation=operation,
             target=self.target,
-            send=lambda: transmit(self.target, self.action, write_timeouts(deadline), headers, **self.given),
+            given={"headers": headers, **self.given},
             look=self._look,
             expected_etag=conditions.expected_etag,
-            is_idempotent=True,
             look_after_refusal=self._look_after_refusal,
             judge_refusal=self.judge_refusal,
             unknown=self._build_unknown(),
@@ -116,6 +117,7 @@ class LeaseOperation:
         )
 
     def _look(self, patience: Deadline) -> Finding[Facts]:
+        assert self.look is not None
         try:
             return self.look(patience)
         except AzguardError:
@@ -226,7 +228,6 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
         target=target,
         action=Action.RENEW,
         conditions=conditions,
-        look=lambda _: Finding(Verdict.NOT_YET),  # A lease that is held does not show when it was renewed last.
         judge_refusal=lambda error, found: Finding(Verdict.NEVER),
     )
     return operation.perform(deadline)

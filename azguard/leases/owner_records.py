@@ -21,12 +21,10 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owners, state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.processes.locked_file import ProcessNote, ProcessNotes
-from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.times import iso
-from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 
 # Whose metadata no other writer can overwrite while the lease is held.
@@ -240,7 +238,7 @@ def change_metadata(
         Locked: the lease that ``conditions`` names is not held.
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
-    op, operation, headers = fresh_op(), ALL[f"{target.kind}.set_metadata"], conditions.request_headers
+    op = fresh_op()
     others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
     lineage = Lineage.find(version.metadata).after(op, version.etag)
     metadata = with_lineage({**others, **{key: value for key, value in added.items() if value is not None}}, lineage)
@@ -254,8 +252,9 @@ def change_metadata(
         return Finding(verdict, {"etag": found.etag if newest else None})
 
     request = WriteRequest(
+        operation=ALL[f"{target.kind}.set_metadata"],
         target=target,
-        send=lambda: call(operation, target, write_timeouts(deadline), headers=headers, metadata=metadata),
+        given={"headers": conditions.request_headers, "metadata": metadata},
         look=look,
         expected_etag=version.etag,
         op=op,

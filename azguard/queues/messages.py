@@ -74,11 +74,11 @@ def put(queue: Target, text: str, visibility: int, time_to_live: int | None, dea
     """
     asked: dict[str, Any] = {"visibilitytimeout": visibility, "messagettl": time_to_live}
     request = WriteRequest[QueueMessage](
+        operation=QUEUE_PUT_MESSAGE,
         target=queue,
         send=lambda: parse_messages(
             call(QUEUE_PUT_MESSAGE, queue, write_timeouts(deadline), body=_build_message(text), **asked)
         )[0],
-        look=lambda _: Finding(Verdict.UNKNOWN),
         unknown=OutcomeUnknown(
             f"a message to {queue} was sent, and whether it was put cannot be known: the service keeps nothing by "
             "which a message is known again",
@@ -115,9 +115,9 @@ def receive(queue: Target, number: int, visibility: int, encoding: str, deadline
         return parse_messages(answer)
 
     request = WriteRequest[list[QueueMessage]](
+        operation=QUEUE_GET_MESSAGES,
         target=queue,
         send=send,
-        look=lambda _: Finding(Verdict.UNKNOWN),
         unknown=OutcomeUnknown(
             f"messages of {queue} may have been received, and their receipts are lost: what was received is hidden for "
             f"{visibility} seconds",
@@ -153,18 +153,14 @@ def update(target: Target, receipt: str, text: str | None, visibility: int, dead
     """
     body = None if text is None else _build_message(text)
     request = WriteRequest[Answer](
+        operation=QUEUE_UPDATE_MESSAGE,
         target=target,
-        send=lambda: call(
-            QUEUE_UPDATE_MESSAGE,
-            target,
-            write_timeouts(deadline),
-            body=body,
-            body_type=None if body is None else "application/xml",
-            popreceipt=receipt,
-            visibilitytimeout=visibility,
-        ),
-        # The receipt lets only one of two copies through, so that sending it again is safe.
-        look=lambda _: Finding(Verdict.NOT_YET),
+        given={
+            "body": body,
+            "body_type": None if body is None else "application/xml",
+            "popreceipt": receipt,
+            "visibilitytimeout": visibility,
+        },
         judge_refusal=lambda refusal, _: Finding(Verdict.UNKNOWN),
         unknown=OutcomeUnknown(
             f"the update of {target} was sent, and whether it was applied cannot be known; if it was, its new receipt "
@@ -199,11 +195,9 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
     """
     answers = Answers()
     request = WriteRequest[object](
+        operation=QUEUE_DELETE_MESSAGE,
         target=target,
-        send=lambda: call(
-            QUEUE_DELETE_MESSAGE, target, write_timeouts(deadline), hear=answers.hear, popreceipt=receipt
-        ),
-        look=lambda _: Finding(Verdict.NOT_YET),
+        given={"hear": answers.hear, "popreceipt": receipt},
         judge_refusal=lambda refusal, _: Finding(_judge_delete(refusal, answers.refused_at, hidden_until)),
         unknown=OutcomeUnknown(
             f"the delete of {target} was sent, and whether it was applied cannot be known: another reader "
@@ -237,9 +231,9 @@ def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDone:
     Source: https://learn.microsoft.com/rest/api/storageservices/clear-messages
     """
     request = WriteRequest[object](
+        operation=QUEUE_CLEAR_MESSAGES,
         target=queue,
         send=lambda: _clear(queue, deadline),
-        look=lambda _: Finding(Verdict.UNKNOWN),
     )
     attempts = send_until_settled(request, deadline).attempts
     return MessageDone(address=str(queue.address), guard=guard, attempts=attempts)

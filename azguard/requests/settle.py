@@ -2,22 +2,25 @@
 
 Sent once; if the answer is lost, the resource is asked whether the write was committed, and it is sent again only
 where that is safe: the same op on the same version, so that both transmissions exclude each other, or a request that
-does nothing more when it is repeated.
+does nothing more when it is repeated. The row of the operation says what tells: see ``rows.Settlement``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
 from azguard.requests import commits, service_errors, trace
-from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
+from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import is_of_encryption, is_perhaps_ours
 from azguard.requests.service_errors import translate
 from azguard.wire import client
+from azguard.wire.call import call
+from azguard.wire.rows import Operation, Settlement
 
 T = TypeVar("T")
 #: What a look found where nothing is.
@@ -50,17 +53,19 @@ class Settled(NamedTuple, Generic[T]):
 class WriteRequest(NamedTuple, Generic[T]):
     """A request that changes something: how it is sent, and how its outcome is learnt when its answer is lost."""
 
+    operation: Operation
     target: Target
-    send: Callable[[], T]
-    #: Reads the outcome from the resource.
-    look: Callable[[Deadline], Finding[T]]
+    #: Reads the outcome from the resource; not used where the row of the operation says that a look cannot tell.
+    look: Callable[[Deadline], Finding[T]] | None = None
+    #: What it sends; see ``call``.
+    given: Mapping[str, Any] = MappingProxyType({})
+    #: Sends it, where that is more than one ``call``, or its answer is another.
+    send: Callable[[], T] | None = None
     expected_etag: str | None = None
     #: The op that it carries, if it carries one.
     op: str | None = None
     #: Whether sending it again is safe while the look says *not yet*.
     resend: bool = True
-    #: Whether doing it twice is as good as once, so that it is sent again even where a look does not tell its outcome.
-    is_idempotent: bool = False
     #: Reads whether an earlier copy was committed when the only transmission was refused, because the network may have
     #: sent the request twice; by default the same as ``look``.
     look_after_refusal: Callable[[Deadline], Finding[T]] | None = None
@@ -115,7 +120,7 @@ class _Write(Generic[T]):
             self.open = True
             self.attempts += 1
             self.note("sending")
-            sent = send_once(self.request.send)
+            sent = send_once(self._send)
             self.note("sent", outcome=sent.outcome.value, code=sent.error)
             if sent.outcome is CallOutcome.COMMITTED:
                 return self._finish(sent.answer)
@@ -145,7 +150,7 @@ class _Write(Generic[T]):
             return self.done
         if not self.open:
             raise interruption
-        found = self._ask(self._look_after_refusal if self.refused else self.request.look, interruption)
+        found = self._ask(self._look_after_refusal if self.refused else self._look, interruption)
         if found.verdict is Verdict.COMMITTED:
             commits.put_off(interruption)
             return self._finish(found.answer)
@@ -177,7 +182,7 @@ class _Write(Generic[T]):
 
         A refusal speaks of its own transmission only: an earlier transmission may be its cause.
         """
-        found = self._ask(self.request.look, error)
+        found = self._ask(self._look, error)
         if found.verdict is Verdict.NEVER:
             self.open = False
             raise _build_changed(self.request)
@@ -199,7 +204,7 @@ class _Write(Generic[T]):
 
     def _may_send_again(self, verdict: Verdict, outcome: CallOutcome) -> bool:
         if verdict is Verdict.UNKNOWN:
-            return self.request.is_idempotent and outcome is not CallOutcome.REFUSED
+            return self.request.operation.repeats and outcome is not CallOutcome.REFUSED
         return self.request.resend
 
     def _settle_refusal(self, error: BaseException) -> Settled[T]:
@@ -226,8 +231,22 @@ class _Write(Generic[T]):
         self.open = False
         raise refusal from error
 
+    def _send(self) -> T:
+        request = self.request
+        if request.send is not None:
+            return request.send()
+        answer: Any = call(request.operation, request.target, write_timeouts(self.deadline), **request.given)
+        return answer  # type: ignore[no-any-return]  # T is Answer where no other way to send it is given
+
+    def _look(self, patience: Deadline) -> Finding[T]:
+        settle = self.request.operation.settle
+        if settle.is_found_by_look:
+            assert self.request.look is not None
+            return self.request.look(patience)
+        return Finding(Verdict.NOT_YET if settle is Settlement.RECEIPT else Verdict.UNKNOWN)
+
     def _look_after_refusal(self, patience: Deadline) -> Finding[T]:
-        return (self.request.look_after_refusal or self.request.look)(patience)
+        return (self.request.look_after_refusal or self.request.look or self._look)(patience)
 
     def _finish(self, answer: T | None) -> Settled[T]:
         # Kept before it is announced: an interruption in between finds it in ``leave``.

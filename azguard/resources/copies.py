@@ -30,14 +30,12 @@ from azguard.errors import (
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.naming import same_host
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import WOULD_ABORT, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
-from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Condition
 
@@ -146,18 +144,18 @@ def abort(
         raise _to_ended(target, shown, copy_id)
     if only_tells:
         return _to_aborted(target, shown, copy_id, conditions.guard, attempts=0, outcome=WOULD_ABORT)
-    stop = ALL[f"{target.kind}.abort_copy"]
-
-    def send() -> None:
-        call(stop, target, write_timeouts(deadline), headers=conditions.request_headers, copyid=copy_id)
-
-    request = WriteRequest[Any](target=target, send=send, look=partial(_find_outcome, target, copy_id))
+    request = WriteRequest[Any](
+        operation=ALL[f"{target.kind}.abort_copy"],
+        target=target,
+        given={"headers": conditions.request_headers, "copyid": copy_id},
+        look=partial(_find_outcome, target, copy_id),
+    )
     try:
         settled = send_until_settled(request, deadline)
     except (Changed, BadRequest) as error:
         # Changed is the verdict of the look; the service says NoPendingCopyOperation or CopyIdMismatch.
         raise _to_ended(target, properties.fetch(target, Conditions(), deadline.fresh()), copy_id, error) from error
-    found = settled.answer or properties.fetch(target, Conditions(), deadline.fresh())
+    found = properties.fetch(target, Conditions(), deadline.fresh())
     return _to_aborted(target, found, copy_id, conditions.guard, attempts=settled.attempts, outcome="committed")
 
 

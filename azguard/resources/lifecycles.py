@@ -18,7 +18,7 @@ from azguard.errors import BadRequest, Changed, Exists, Forbidden, Locked, NotFo
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
-from azguard.requests.calls import walk_pages, write_timeouts
+from azguard.requests.calls import walk_pages
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -26,7 +26,6 @@ from azguard.requests.results import EXISTS, WOULD_DELETE, WOULD_REFUSE, Written
 from azguard.requests.service_codes import NOWHERE, TYPE_MISMATCH, is_being_deleted, is_of_encryption
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
-from azguard.wire.call import call
 from azguard.wire.rows import Operation
 
 if TYPE_CHECKING:
@@ -50,11 +49,11 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         Locked: one of that name is still being deleted.
         NotFound: there is no share or directory that a directory could be in.
     """
-    operation = _find(target.kind.noun, "create")
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
     request = WriteRequest[Mapping[str, Any]](
+        operation=_find(target.kind.noun, "create"),
         target=target,
-        send=lambda: call(operation, target, write_timeouts(deadline), metadata=stamped, **given),
+        given={"metadata": stamped, **given},
         look=lambda patience: _find_created(target, op, stamped, patience),
     )
     return Written(**describe_write(target, "if-none-match", send_until_settled(request, deadline)))
@@ -128,8 +127,9 @@ def undelete(target: Target, version: str | None, deadline: Deadline) -> Written
     [before] = kept
     asked = {f"deleted_{noun}_name": name, f"deleted_{noun}_version": before.deleted_version}
     request = WriteRequest[Any](
+        operation=_find(noun, "undelete"),
         target=target,
-        send=lambda: call(_find(noun, "undelete"), target, write_timeouts(deadline), headers={}, **asked),
+        given=asked,
         look=lambda patience: _find_undeleted(target, before, patience),
     )
     settled = send_until_settled(request, deadline)
@@ -167,9 +167,8 @@ def delete_unguarded(target: Target, guard: str, deadline: Deadline, look: Calla
     """
     before = look_before(lambda: look(deadline))
     request = WriteRequest[object](
+        operation=_find(target.kind.noun, "delete"),
         target=target,
-        send=lambda: call(_find(target.kind.noun, "delete"), target, write_timeouts(deadline)),
-        look=lambda _: Finding(Verdict.UNKNOWN),
         look_after_refusal=lambda patience: judge_refused_delete(before, lambda: look(patience)),
     )
     settled = send_until_settled(request, deadline)

@@ -143,8 +143,9 @@ def replace_compared(
     op = fresh_op()
     stamped = stamp(wanted, found.metadata, op, before, own)
     request = WriteRequest[Mapping[str, Any]](
+        operation=find_setter(target),
         target=target,
-        send=lambda: send_metadata(target, stamped, conditions, deadline),
+        given={"headers": conditions.request_headers, "metadata": stamped},
         look=lambda patience: _find_outcome(target, op, stamped, patience),
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,
@@ -270,10 +271,10 @@ def send_policies(
     Raises:
         OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
     """
-    operation, body = ALL[f"{target.kind.noun}.set_acl"], build_policies_body(policies)
     request = WriteRequest[Any](
+        operation=ALL[f"{target.kind.noun}.set_acl"],
         target=target,
-        send=lambda: call(operation, target, write_timeouts(deadline), headers=headers, body=body, **given),
+        given={"headers": headers, "body": build_policies_body(policies), **given},
         look=look,
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,

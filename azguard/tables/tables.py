@@ -13,7 +13,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Exists
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import follow, write_timeouts
+from azguard.requests.calls import follow
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written, without_time
@@ -59,8 +59,9 @@ def create(target: Target, deadline: Deadline) -> Written:
         raise Exists(f"{target} exists already", address=str(target.address))
     body = json.dumps({"TableName": target.address.container}).encode()
     request = WriteRequest[object](
+        operation=TABLE_CREATE,
         target=target,
-        send=lambda: call(TABLE_CREATE, target, write_timeouts(deadline), body=body),
+        given={"body": body},
         look=lambda patience: _find_create_outcome(target, patience, was_missing=is_there is False),
     )
     settled = send_until_settled(request, deadline)

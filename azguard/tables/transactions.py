@@ -29,6 +29,7 @@ from azguard.tables import edm, entities, entity_json, writes
 from azguard.tables.writes import EntityWrite, ItemVerdict, Verb, fetch_current, judge_outcome, verdict_from_items
 from azguard.wire import transactions as wire_transactions
 from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.operations.tables import TABLE_BATCH
 from azguard.wire.rows import Operation
 from azguard.wire.transactions import TransactionPart
 
@@ -159,6 +160,7 @@ class _Transaction:
         if all(item.write.verb is Verb.DELETE for item in self._items):
             self._look_before(self._items[0])
         request = WriteRequest(
+            operation=TABLE_BATCH,
             target=self._table,
             send=self._send,
             look=self._look,

@@ -164,6 +164,7 @@ def write(made: EntityWrite, deadline: Deadline) -> Written:
     try:
         before = look_before(lambda: entities.get(made.target, deadline)) if made.verb is Verb.DELETE else None
         request = WriteRequest(
+            operation=made.operation,
             target=made.target,
             send=lambda: _send(made, write_timeouts(deadline)),
             look=lambda patience: find_outcome(made, patience, before),

@@ -4,7 +4,7 @@ The evidence for the conditions is tests/data/semantics.yaml; tests/unit/wire/te
 row by row. Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
 A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
-what a lease means to it, and what keeps ``--etag``.
+what a lease means to it, what keeps ``--etag``, and what settles a lost answer.
 """
 
 from collections.abc import Collection, Iterator
@@ -80,6 +80,29 @@ class Write(StrEnum):
     CHANGES = "changes"  # overwrites or deletes what is there: refused for something never read
 
 
+class Settlement(StrEnum):
+    """What tells, after a lost answer, that a write was applied."""
+
+    NO = "no"  # it does not write, and is asked again
+    LINEAGE = "lineage"  # its op among the last writes that the resource keeps
+    HELD = "held"  # that it is done, under a lease that keeps others from doing the same; without a lease, nothing
+    FOUND = "found"  # that it is done; where others may have done the same, nothing
+    BEFORE = (
+        "before"  # that it was there, or missing, before: others may have come between, unless a lease excludes them
+    )
+    POSITION = "position"  # the bytes at the place to which they were appended
+    LEASE = "lease"  # the id and the state of the lease; asked for twice it is as good as once
+    IDENTITY = "identity"  # the id that a file or a directory keeps under its new name
+    RECEIPT = "receipt"  # nothing, but its receipt lets one of two copies through, so that it is sent again
+    REPEATED = "repeated"  # nothing, but twice is as good as once, so that it is sent again
+    NOTHING = "nothing"
+
+    @property
+    def is_found_by_look(self) -> bool:
+        """Return whether a look at the resource can tell it."""
+        return self not in (Settlement.NO, Settlement.RECEIPT, Settlement.REPEATED, Settlement.NOTHING)
+
+
 class Part(StrEnum):
     """What an operation reads or writes of a resource, where a scope remembers its version apart from the content's."""
 
@@ -116,6 +139,8 @@ class Operation(NamedTuple):
     honours: frozenset[Condition] = frozenset()
     lease: Lease = Lease.NONE
     guard: Guard = Guard.NONE
+    #: What tells after a lost answer that it was applied.
+    settle: Settlement = Settlement.NO
     #: Whether several conditions may stand together.
     combines: bool = False
     #: What ``--lease-id`` goes into.
@@ -167,6 +192,11 @@ class Operation(NamedTuple):
     def creates(self) -> bool:
         """Return whether it can be told to create only: by If-None-Match: *, or by itself."""
         return self.write in (Write.CREATES, Write.PUTS)
+
+    @property
+    def repeats(self) -> bool:
+        """Return whether doing it twice is as good as once."""
+        return self.settle in (Settlement.LEASE, Settlement.REPEATED)
 
     @property
     def drops_encryption(self) -> bool:
@@ -283,10 +313,11 @@ def _contradict(operation: Operation) -> Iterator[Contradiction]:
 
 reads = partial(Operation, Write.NO)
 free = partial(Operation, Write.FREE)
-creates = partial(Operation, Write.CREATES)
+creates = partial(Operation, Write.CREATES, settle=Settlement.LINEAGE)
 puts = partial(Operation, Write.PUTS)
 changes = partial(Operation, Write.CHANGES)
 appends = partial(Operation, Write.APPENDS)
+leases = partial(free, lease=Lease.SUBJECT, settle=Settlement.LEASE)
 
 
 def speaks(
@@ -308,7 +339,7 @@ def speaks(
 def undeletes(noun: str) -> Operation:
     """Return the row that brings back a container or share; the service refuses it where something has the name."""
     spoken = speaks("PUT", "undelete", sends=f"deleted_{noun}_name deleted_{noun}_version", ok=(201,))
-    return creates(f"{noun}.undelete", f"restore-{noun}", http=spoken, since="2019-12-12")
+    return creates(f"{noun}.undelete", f"restore-{noun}", settle=Settlement.FOUND, http=spoken, since="2019-12-12")
 
 
 #: The fields that name the version of a resource.

@@ -10,7 +10,7 @@ from azguard import errors
 from azguard.cli.parsing.tree import Command
 from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES
 from azguard.wire.operations.tables import TABLE_BATCH
-from azguard.wire.rows import Condition, Guard, Lease, Operation, Write
+from azguard.wire.rows import Condition, Guard, Lease, Operation, Settlement, Write
 
 # 1 is a bug, and 143 the end by SIGTERM.
 _EVERY = {0, 1, 143} | {
@@ -56,6 +56,13 @@ _MEANINGS = {
     74: "unknown",
     75: "still busy",
     77: "lock lost",
+}
+# What azguard does where no look tells whether a write was applied.
+_LOST_ANSWERS = {
+    Settlement.NO: "azguard asks again.",
+    Settlement.NOTHING: "Nothing tells whether the write was applied: 74.",
+    Settlement.REPEATED: "azguard sends it again: twice is as good as once.",
+    Settlement.RECEIPT: "azguard sends it again: its receipt lets one of two through. If that cannot be known: 74.",
 }
 # A move says itself which version it moves, and onto what.
 _MOVES = ("rename",)
@@ -146,11 +153,10 @@ def _explain_waiting(command: Command) -> str:
 
 
 def _explain_lost_answer(operation: Operation | None) -> str:
-    if operation is None or operation.write in (Write.FREE, Write.APPENDS) or operation.guard is Guard.VERSION:
+    if operation is None:
         return ""
-    if not operation.writes:
-        return "azguard asks again."
-    return "azguard looks, and writes again only if the write was not applied. If that cannot be known: 74."
+    looks = "azguard looks, and writes again only if the write was not applied. If that cannot be known: 74."
+    return _LOST_ANSWERS.get(operation.settle, looks)
 
 
 def _explain_second_run(operation: Operation | None, path: str, names: Collection[str]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from azure.storage.fileshare import ShareLeaseClient
 
-from azguard.files import guarding
+from azguard.requests import settle
 from azguard.wire.call import call
 from azguard.wire.failures import Broken, BrokenAnswer
 from azguard.wire.operations.shares import FILE_SET_PROPERTIES
@@ -92,7 +92,7 @@ def test_a_version_that_is_there_after_our_lease_was_broken_is_not_taken_for_our
         theirs.resize_file(2)
         raise BrokenAnswer(Broken.TIMED_OUT)
 
-    monkeypatch.setattr(guarding, "call", lose)
+    monkeypatch.setattr(settle, "call", lose)
     ran = files_cli.call("file", "resize", file, "--size", "4", "--etag", before, "--timeout", "10s")
     assert (ran.code, read(files_cli, file)) == (74, b"aa")
 

@@ -28,7 +28,6 @@ from azguard.errors import (
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
@@ -37,7 +36,6 @@ from azguard.resources import properties
 from azguard.resources.copies import SourcePiece
 from azguard.resources.properties import ContentHeaders
 from azguard.times import say_count
-from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_PUT_APPEND_BLOB, BLOB_SEAL_APPEND_BLOB
 from azguard.wire.rows import DATES, Condition
 
@@ -226,7 +224,8 @@ def _create(given: Append, deadline: Deadline) -> bool:
     def send() -> Any:
         return create_empty(BLOB_PUT_APPEND_BLOB, given.target, settings, deadline, metadata=settings.metadata)
 
-    return send_until_settled(WriteRequest(target=given.target, send=send, look=look), deadline).answer is not None
+    request = WriteRequest(BLOB_PUT_APPEND_BLOB, given.target, look, send=send)
+    return send_until_settled(request, deadline).answer is not None
 
 
 def _check(given: Append, found: Any) -> None:
@@ -322,11 +321,11 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
     before = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     _check_type(target, before.blob_type)
     request = WriteRequest(
+        operation=BLOB_SEAL_APPEND_BLOB,
         target=target,
-        send=lambda: call(BLOB_SEAL_APPEND_BLOB, target, write_timeouts(deadline), headers=conditions.request_headers),
+        given={"headers": conditions.request_headers},
         look=lambda patience: _find_outcome(target, conditions, before, patience),
         expected_etag=conditions.expected_etag,
-        is_idempotent=True,
     )
     try:
         settled = send_until_settled(request, deadline)

@@ -33,15 +33,14 @@ from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
 from azguard.resources import copies
 from azguard.resources.copies import SourcePiece
 from azguard.times import say_count
-from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_FROM_URL
+from azguard.wire.rows import Operation
 
 Item = TypeVar("Item")
 Piece = bytes | SourcePiece
@@ -94,12 +93,11 @@ def append(
     return run.build_result()
 
 
-def _send_once(given: Append, piece: Piece, headers: Mapping[str, str], deadline: Deadline) -> Mapping[str, Any]:
-    timeouts = write_timeouts(deadline)
+def _describe(piece: Piece, under: Conditions) -> tuple[Operation, Mapping[str, Any]]:
+    headers = under.request_headers
     if isinstance(piece, SourcePiece):
-        sent = {**headers, **piece.pinned.condition}
-        return call(BLOB_APPEND_BLOCK_FROM_URL, given.target, timeouts, headers=sent, **piece.arguments)
-    return call(BLOB_APPEND_BLOCK, given.target, timeouts, headers=headers, body=piece)
+        return BLOB_APPEND_BLOCK_FROM_URL, {"headers": {**headers, **piece.pinned.condition}, **piece.arguments}
+    return BLOB_APPEND_BLOCK, {"headers": headers, "body": piece}
 
 
 def remember_append(given: Append, done: AppendDone, reads: Reads) -> None:
@@ -218,15 +216,16 @@ class _AppendRun:
             deadline = lease.patience
         lease_id = given.conditions.lease_id if lease is None else lease.lease_id
         headers = given.build_headers(end.position, is_first=not self.done_bytes)
-        sent = Conditions(headers, lease_id=lease_id).request_headers
+        operation, sent = _describe(piece, Conditions(headers, lease_id=lease_id))
 
         def look(patience: Deadline) -> Any:
             own = None if lease is None else lease.lease_id
             return append_blob.find_append_outcome(given.target, end, piece, given.proof, own, patience)
 
         request = WriteRequest(
+            operation=operation,
             target=given.target,
-            send=lambda: _send_once(given, piece, sent, deadline),
+            given=sent,
             look=look,
             expected_etag=given.conditions.expected_etag,
             resend=end.position is not None,

@@ -3,7 +3,7 @@
 A page is a range of 512 bytes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -14,7 +14,6 @@ from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageE
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases.recorded import LeaseRecords
-from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import ContentWritten, Written
@@ -22,15 +21,13 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
 from azguard.resources.downloads import DataRange, name_range, walk_ranges
 from azguard.resources.parts import Rewritten
-from azguard.wire.answers import Answer
-from azguard.wire.call import call
 from azguard.wire.operations.blobs import (
     BLOB_GET_PAGE_RANGES,
     BLOB_PUT_PAGE_BLOB,
     BLOB_RESIZE,
     BLOB_SET_SEQUENCE_NUMBER,
 )
-from azguard.wire.rows import SEQUENCE
+from azguard.wire.rows import SEQUENCE, Operation
 
 PAGE_BLOB = "PageBlob"
 #: The length of a page.
@@ -173,7 +170,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
     def send() -> Any:
         return create_empty(BLOB_PUT_PAGE_BLOB, given.target, settings, deadline, size=length, metadata=stamped)
 
-    answer = send_until_settled(WriteRequest(target=given.target, send=send, look=look), deadline).answer
+    answer = send_until_settled(WriteRequest(BLOB_PUT_PAGE_BLOB, given.target, look, send=send), deadline).answer
     etag: str = answer["etag"]
     # Pages that another writer has written since leave the lineage as it is.
     if answer.get("is_found") and _has_pages(given.target, etag, deadline.fresh()):
@@ -253,8 +250,10 @@ class PageBlobChange:
         def plan(found: Any, under: Conditions) -> headers.BlobChange:
             _check_type(target, found)
             length, number = known["length"], known["number"] = self._foresee(found)
+            operation, sent = self._describe()
             return headers.BlobChange(
-                send=lambda: self._send(target, under, deadline),
+                operation=operation,
+                given=sent,
                 look=lambda patience: headers.find_outcome(
                     found,
                     target,
@@ -277,9 +276,7 @@ class PageBlobChange:
         length: int = found.size if self.length is None else self.length
         return length, before if self.action is None else after[self.action]
 
-    def _send(self, target: Target, under: Conditions, deadline: Deadline) -> Answer:
-        timeouts, sent = write_timeouts(deadline), under.request_headers
+    def _describe(self) -> tuple[Operation, Mapping[str, Any]]:
         if self.action is None:
-            return call(BLOB_RESIZE, target, timeouts, headers=sent, size=self.length)
-        asked: dict[str, Any] = {"sequence_action": self.action, "sequence_number": self.number}
-        return call(BLOB_SET_SEQUENCE_NUMBER, target, timeouts, headers=sent, **asked)
+            return BLOB_RESIZE, {"size": self.length}
+        return BLOB_SET_SEQUENCE_NUMBER, {"sequence_action": self.action, "sequence_number": self.number}

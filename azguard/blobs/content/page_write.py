@@ -23,15 +23,14 @@ from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
 from azguard.resources import copies, properties
 from azguard.resources.copies import SourcePiece
-from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_CLEAR_PAGE, BLOB_PUT_PAGE, BLOB_PUT_PAGE_FROM_URL
+from azguard.wire.rows import Operation
 
 Answer = Mapping[str, Any]
 _POLL_SECONDS = 0.1
@@ -157,9 +156,11 @@ class _PageRun:
         self.is_loose = "If-Match" not in headers
         lease_id = given.conditions.lease_id if lease is None else lease.lease_id
         under = Conditions(headers, lease_id=lease_id)
-        request = WriteRequest(
+        operation, sent = _describe(piece, under)
+        request = WriteRequest[Answer](
+            operation=operation,
             target=given.target,
-            send=lambda: _send(given, piece, under, deadline),
+            given=sent,
             look=lambda patience: _find_outcome(given, piece, self.etag, lease, patience),
             expected_etag=given.conditions.expected_etag,
             resend=lease is not None or headers.get("If-Match") == self.etag,
@@ -195,15 +196,14 @@ class _PageRun:
         )
 
 
-def _send(given: PageWrite, piece: _Pages, under: Conditions, deadline: Deadline) -> Answer:
-    target, timeouts, content = given.target, write_timeouts(deadline), piece.content
-    headers, range_ = under.request_headers, f"bytes={piece.offset}-{piece.offset + piece.length - 1}"
+def _describe(piece: _Pages, under: Conditions) -> tuple[Operation, Mapping[str, Any]]:
+    content, headers = piece.content, under.request_headers
+    sent = {"headers": headers, "range": f"bytes={piece.offset}-{piece.offset + piece.length - 1}"}
     if content is None:
-        return call(BLOB_CLEAR_PAGE, target, timeouts, headers=headers, range=range_)
+        return BLOB_CLEAR_PAGE, sent
     if isinstance(content, SourcePiece):
-        headers = {**headers, **content.pinned.condition}
-        return call(BLOB_PUT_PAGE_FROM_URL, target, timeouts, headers=headers, range=range_, **content.arguments)
-    return call(BLOB_PUT_PAGE, target, timeouts, headers=headers, body=content, range=range_)
+        return BLOB_PUT_PAGE_FROM_URL, {**sent, "headers": {**headers, **content.pinned.condition}, **content.arguments}
+    return BLOB_PUT_PAGE, {**sent, "body": content}
 
 
 def _find_outcome(

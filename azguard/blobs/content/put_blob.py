@@ -24,7 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
 from azguard.resources.properties import encode_md5
 from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_PUT_BLOCK
+from azguard.wire.operations.blobs import BLOB_PUT_BLOCK, BLOB_PUT_BLOCK_BLOB, BLOB_PUT_BLOCK_LIST
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -218,6 +218,7 @@ def _attempt(
 
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
     request = WriteRequest(
+        operation=BLOB_PUT_BLOCK_LIST if ids else BLOB_PUT_BLOCK_BLOB,
         target=upload.target,
         send=lambda: call(upload),
         look=lambda patience: find_outcome(upload, ids, patience),

@@ -25,9 +25,11 @@ from azguard.wire.rows import (
     Http,
     Lease,
     Part,
+    Settlement,
     appends,
     changes,
     free,
+    leases,
     puts,
     reads,
     speaks,
@@ -48,10 +50,10 @@ _UPDATES = ("x-ms-page-write", "update")
 _OCTETS = ("Content-Type", "application/octet-stream")
 # What most of them have in common. Some honour other conditions.
 _reads = partial(reads, honours=FULL, lease=Lease.OPTIONAL)
-_puts = partial(puts, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH)
-_changes = partial(changes, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH)
-_appends = partial(appends, lease=Lease.REQUIRED, guard=Guard.IF_MATCH)
-_leases = partial(free, page="lease-blob", honours=FULL, lease=Lease.SUBJECT, guard=Guard.IF_MATCH)
+_puts = partial(puts, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.LINEAGE)
+_changes = partial(changes, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.LINEAGE)
+_appends = partial(appends, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.POSITION)
+_leases = partial(leases, page="lease-blob", honours=FULL, guard=Guard.IF_MATCH)
 
 
 def _put_blob(blob_type: str, sends: str, *headers: tuple[str, str]) -> Http:
@@ -89,15 +91,22 @@ BLOB_GET_PROPERTIES = _reads(
     http=speaks("HEAD", sends="encryption_key", returns=_PROPERTIES),
 )
 BLOB_SET_PROPERTIES = _changes(
-    "blob.set_properties", "set-blob-properties", http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION)
+    "blob.set_properties",
+    "set-blob-properties",
+    settle=Settlement.HELD,
+    http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION),
 )
 # What of the properties is not sent alone stays. The service evaluates no sequence number here, as it does on pages.
 BLOB_RESIZE = _changes(
-    "blob.resize", "set-blob-properties", http=speaks("PUT", "properties", sends=f"size {_ENCRYPTION}", returns=_PAGES)
+    "blob.resize",
+    "set-blob-properties",
+    settle=Settlement.HELD,
+    http=speaks("PUT", "properties", sends=f"size {_ENCRYPTION}", returns=_PAGES),
 )
 BLOB_SET_SEQUENCE_NUMBER = _changes(
     "blob.set_sequence_number",
     "set-blob-properties",
+    settle=Settlement.HELD,
     http=speaks("PUT", "properties", sends="sequence_action sequence_number", returns=_PAGES),
 )
 # They move no ETag, and no lease keeps others from them. Versions never change, and each can be named.
@@ -105,6 +114,7 @@ BLOB_SET_LEGAL_HOLD = changes(
     "blob.set_legal_hold",
     "set-blob-legal-hold",
     guard=Guard.VERSION,
+    settle=Settlement.FOUND,
     http=speaks("PUT", "legalhold", sends="legal_hold", returns="legal_hold"),
     since="2020-06-12",
 )
@@ -113,6 +123,7 @@ BLOB_SET_IMMUTABILITY_POLICY = changes(
     "set-blob-immutability-policy",
     DATES - CHANGED_SINCE,
     guard=Guard.VERSION,
+    settle=Settlement.FOUND,
     http=speaks("PUT", "immutabilityPolicies", sends=_POLICY, returns=_POLICY),
     since="2020-06-12",
 )
@@ -120,6 +131,7 @@ BLOB_DELETE_IMMUTABILITY_POLICY = changes(
     "blob.delete_immutability_policy",
     "delete-blob-immutability-policy",
     guard=Guard.VERSION,
+    settle=Settlement.FOUND,
     http=speaks("DELETE", "immutabilityPolicies"),
     since="2020-06-12",
 )
@@ -137,6 +149,7 @@ BLOB_SET_TIER = changes(
     TAGS,
     Lease.OPTIONAL,
     Guard.LEASE,
+    settle=Settlement.HELD,
     http=speaks("PUT", "tier", sends="access_tier rehydrate_priority", ok=(200, 202)),
 )
 # The x-ms-blob-if-* headers (service version 2026-02-06) are known from the specification only, the emulator
@@ -150,11 +163,12 @@ BLOB_SET_TAGS = changes(
     Guard.LEASE,
     fences=True,
     part=Part.TAGS,
+    settle=Settlement.HELD,
     http=speaks("PUT", "tags", headers=XML, ok=(204,)),
     since="2019-12-12",
 )
 BLOB_LEASE_ACQUIRE = _leases("blob.lease_acquire", http=ACQUIRE)
-BLOB_LEASE_RENEW = _leases("blob.lease_renew", http=RENEW)
+BLOB_LEASE_RENEW = _leases("blob.lease_renew", settle=Settlement.REPEATED, http=RENEW)
 BLOB_LEASE_CHANGE = _leases("blob.lease_change", http=CHANGE)
 BLOB_LEASE_RELEASE = _leases("blob.lease_release", http=RELEASE)
 BLOB_LEASE_BREAK = _leases("blob.lease_break", http=BREAK)
@@ -165,6 +179,7 @@ BLOB_SNAPSHOT = free(
     FULL,
     Lease.OPTIONAL,
     Guard.IF_MATCH,
+    settle=Settlement.LINEAGE,
     http=speaks("PUT", "snapshot", sends=f"metadata {_ENCRYPTION}", returns=f"snapshot {VERSION}", ok=(201,)),
 )
 # x-ms-source-lease-id has not been supported since 2012, whatever the SDK sends.
@@ -182,18 +197,25 @@ BLOB_ABORT_COPY = free(
     "abort-copy-blob",
     lease=Lease.REQUIRED,
     remark="the copy id names the one copy it may stop",
+    settle=Settlement.FOUND,
     http=ABORT_COPY,
 )
 # Its x-ms-access-tier-if-* conditions have no flag: they watch the tier, not the content.
 BLOB_DELETE = _changes(
-    "blob.delete", "delete-blob", fences=True, http=speaks("DELETE", sends="delete_snapshots", ok=(202,))
+    "blob.delete",
+    "delete-blob",
+    fences=True,
+    settle=Settlement.BEFORE,
+    http=speaks("DELETE", sends="delete_snapshots", ok=(202,)),
 )
-BLOB_UNDELETE = free("blob.undelete", "undelete-blob", http=speaks("PUT", "undelete"))
+# That the blob is there does not tell that its snapshots are back too.
+BLOB_UNDELETE = free("blob.undelete", "undelete-blob", settle=Settlement.REPEATED, http=speaks("PUT", "undelete"))
 BLOB_PUT_BLOCK = free(
     "blob.put_block",
     "put-block",
     lease=Lease.REQUIRED,
     remark="Put Block List evaluates them",
+    settle=Settlement.REPEATED,
     http=speaks("PUT", "block", headers=(_OCTETS,), sends=f"block_id {_ENCRYPTION}", ok=(201,)),
 )
 BLOB_PUT_BLOCK_LIST = _puts(
@@ -233,6 +255,7 @@ BLOB_SEAL_APPEND_BLOB = _changes(
     "blob.seal_append_blob",
     "append-blob-seal",
     honours=STANDARD | POSITION,
+    settle=Settlement.FOUND,
     http=speaks("PUT", "seal", returns="etag last_modified"),
     since="2019-12-12",
 )
@@ -240,12 +263,14 @@ BLOB_PUT_PAGE = _changes(
     "blob.put_page",
     "put-page",
     honours=FULL | SEQUENCE,
+    settle=Settlement.HELD,
     http=speaks("PUT", "page", headers=(_UPDATES, _OCTETS), sends=f"range {_ENCRYPTION}", returns=_PAGES, ok=(201,)),
 )
 BLOB_CLEAR_PAGE = _changes(
     "blob.clear_page",
     "put-page",
     honours=FULL | SEQUENCE,
+    settle=Settlement.HELD,
     http=speaks(
         "PUT", "page", headers=(("x-ms-page-write", "clear"),), sends=f"range {_ENCRYPTION}", returns=_PAGES, ok=(201,)
     ),
@@ -254,6 +279,7 @@ BLOB_PUT_PAGE_FROM_URL = _changes(
     "blob.put_page_from_url",
     "put-page-from-url",
     honours=FULL | SEQUENCE | SOURCE,
+    settle=Settlement.HELD,
     http=speaks(
         "PUT",
         "page",

@@ -1,5 +1,7 @@
 """Operations on containers, and on the account as a whole, which have no conditions."""
 
+from functools import partial
+
 from azguard.wire.rows import (
     ACQUIRE,
     BREAK,
@@ -14,13 +16,16 @@ from azguard.wire.rows import (
     Guard,
     Lease,
     Part,
+    Settlement,
     changes,
     creates,
-    free,
+    leases,
     reads,
     speaks,
     undeletes,
 )
+
+_leases = partial(leases, page="lease-container", honours=DATES)
 
 # Containers have ETags and honour them nowhere.
 CONTAINER_CREATE = creates(
@@ -47,6 +52,7 @@ CONTAINER_SET_METADATA = changes(
     Lease.OPTIONAL,
     Guard.COMPARE,
     part=Part.METADATA,
+    settle=Settlement.LINEAGE,
     http=speaks("PUT", "metadata", sends="metadata", returns=VERSION),
 )
 CONTAINER_GET_ACL = reads(
@@ -62,6 +68,7 @@ CONTAINER_SET_ACL = changes(
     Lease.OPTIONAL,
     Guard.COMPARE,
     part=Part.ACL,
+    settle=Settlement.FOUND,
     http=speaks("PUT", "acl", sends="public_access", returns=VERSION, headers=XML),
 )
 # The lease keeps other deleters out, and a container made anew does not have it. Writers of metadata and ACL
@@ -72,13 +79,14 @@ CONTAINER_DELETE = changes(
     DATES,
     Lease.REQUIRED,
     Guard.LEASE,
+    settle=Settlement.HELD,
     http=speaks("DELETE", ok=(202,)),
 )
-CONTAINER_LEASE_ACQUIRE = free("container.lease_acquire", "lease-container", DATES, Lease.SUBJECT, http=ACQUIRE)
-CONTAINER_LEASE_RENEW = free("container.lease_renew", "lease-container", DATES, Lease.SUBJECT, http=RENEW)
-CONTAINER_LEASE_CHANGE = free("container.lease_change", "lease-container", DATES, Lease.SUBJECT, http=CHANGE)
-CONTAINER_LEASE_RELEASE = free("container.lease_release", "lease-container", DATES, Lease.SUBJECT, http=RELEASE)
-CONTAINER_LEASE_BREAK = free("container.lease_break", "lease-container", DATES, Lease.SUBJECT, http=BREAK)
+CONTAINER_LEASE_ACQUIRE = _leases("container.lease_acquire", http=ACQUIRE)
+CONTAINER_LEASE_RENEW = _leases("container.lease_renew", settle=Settlement.REPEATED, http=RENEW)
+CONTAINER_LEASE_CHANGE = _leases("container.lease_change", http=CHANGE)
+CONTAINER_LEASE_RELEASE = _leases("container.lease_release", http=RELEASE)
+CONTAINER_LEASE_BREAK = _leases("container.lease_break", http=BREAK)
 CONTAINER_LIST_BLOBS = reads(
     "container.list_blobs",
     "list-blobs",

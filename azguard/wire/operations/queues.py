@@ -1,6 +1,6 @@
 """Operations on queues and messages."""
 
-from azguard.wire.rows import LIST, XML, Guard, Part, changes, creates, free, reads, speaks
+from azguard.wire.rows import LIST, XML, Guard, Part, Settlement, changes, creates, free, reads, speaks
 
 _RECEIPT = "the pop receipt takes their place"
 _MESSAGES = "{name}/messages"
@@ -8,7 +8,7 @@ _MESSAGES = "{name}/messages"
 # Queues have neither ETags nor leases; the pop receipt of a message is its version.
 # A queue with the same metadata answers 204: only a copy of the same request has them, so its outcome is in doubt.
 QUEUE_CREATE = creates("queue.create", "create-queue4", http=speaks("PUT", sends="metadata", ok=(201,)))
-QUEUE_DELETE = changes("queue.delete", "delete-queue3", http=speaks("DELETE", ok=(204,)))
+QUEUE_DELETE = changes("queue.delete", "delete-queue3", settle=Settlement.NOTHING, http=speaks("DELETE", ok=(204,)))
 QUEUE_LIST = reads("queue.list", "list-queues1", http=LIST)
 QUEUE_GET_METADATA = reads(
     "queue.get_metadata",
@@ -20,6 +20,7 @@ QUEUE_SET_METADATA = changes(
     "set-queue-metadata",
     guard=Guard.COMPARE,
     part=Part.METADATA,
+    settle=Settlement.LINEAGE,
     http=speaks("PUT", "metadata", sends="metadata", ok=(204,)),
 )
 QUEUE_GET_ACL = reads("queue.get_acl", "get-queue-acl", http=speaks("GET", "acl"))
@@ -28,16 +29,21 @@ QUEUE_SET_ACL = changes(
     "set-queue-acl",
     guard=Guard.COMPARE,
     part=Part.ACL,
+    settle=Settlement.FOUND,
     http=speaks("PUT", "acl", headers=XML, ok=(204,)),
 )
 QUEUE_PUT_MESSAGE = free(
     "queue.put_message",
     "put-message",
+    settle=Settlement.NOTHING,
     http=speaks("POST", path=_MESSAGES, sends="visibilitytimeout messagettl", headers=XML, ok=(201,)),
 )
 # A GET that writes: it hides the messages and gives them new receipts.
 QUEUE_GET_MESSAGES = free(
-    "queue.get_messages", "get-messages", http=speaks("GET", path=_MESSAGES, sends="numofmessages visibilitytimeout")
+    "queue.get_messages",
+    "get-messages",
+    settle=Settlement.NOTHING,
+    http=speaks("GET", path=_MESSAGES, sends="numofmessages visibilitytimeout"),
 )
 QUEUE_PEEK_MESSAGES = reads(
     "queue.peek_messages",
@@ -48,13 +54,21 @@ QUEUE_UPDATE_MESSAGE = free(
     "queue.update_message",
     "update-message",
     remark=_RECEIPT,
+    settle=Settlement.RECEIPT,
     http=speaks(
         "PUT", sends="popreceipt visibilitytimeout body_type", returns="popreceipt time_next_visible", ok=(204,)
     ),
 )
 QUEUE_DELETE_MESSAGE = free(
-    "queue.delete_message", "delete-message2", remark=_RECEIPT, http=speaks("DELETE", sends="popreceipt", ok=(204,))
+    "queue.delete_message",
+    "delete-message2",
+    remark=_RECEIPT,
+    settle=Settlement.RECEIPT,
+    http=speaks("DELETE", sends="popreceipt", ok=(204,)),
 )
 QUEUE_CLEAR_MESSAGES = changes(
-    "queue.clear_messages", "clear-messages", http=speaks("DELETE", path=_MESSAGES, ok=(204,))
+    "queue.clear_messages",
+    "clear-messages",
+    settle=Settlement.NOTHING,
+    http=speaks("DELETE", path=_MESSAGES, ok=(204,)),
 )

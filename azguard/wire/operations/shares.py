@@ -14,9 +14,11 @@ from azguard.wire.rows import (
     Guard,
     Lease,
     Part,
+    Settlement,
     changes,
     creates,
     free,
+    leases,
     reads,
     speaks,
     undeletes,
@@ -39,7 +41,9 @@ _RENAME = speaks(
     returns=_VERSION,
 )
 # A write under a lease: the service compares no version, and refuses other writers while it is held.
-_changes_held = partial(changes, lease=Lease.REQUIRED, guard=Guard.LEASE)
+_changes_held = partial(changes, lease=Lease.REQUIRED, guard=Guard.LEASE, settle=Settlement.HELD)
+_leases_share = partial(leases, page="lease-share", since="2020-02-10")
+_leases_file = partial(leases, page="lease-file")
 _SET_METADATA = speaks("PUT", "metadata", sends="metadata", returns=_VERSION)
 
 # Shares. Unlike a container's, the lease of a share is required by everything that changes the share itself.
@@ -62,7 +66,9 @@ SHARE_SET_PROPERTIES = _changes_held(
     "set-share-properties",
     http=speaks("PUT", "properties", sends="quota", returns=_VERSION),
 )
-SHARE_SET_METADATA = _changes_held("share.set_metadata", "set-share-metadata", part=Part.METADATA, http=_SET_METADATA)
+SHARE_SET_METADATA = _changes_held(
+    "share.set_metadata", "set-share-metadata", part=Part.METADATA, settle=Settlement.LINEAGE, http=_SET_METADATA
+)
 SHARE_GET_ACL = reads(
     "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns=_VERSION)
 )
@@ -72,10 +78,11 @@ SHARE_SET_ACL = _changes_held(
     part=Part.ACL,
     http=speaks("PUT", "acl", headers=XML, returns=_VERSION),
 )
-# A permission that files can have: it never changes, and has a key that the service chooses.
+# A permission that files can have: it never changes, and has a key that the service chooses. Nothing lists them.
 SHARE_CREATE_PERMISSION = free(
     "share.create_permission",
     "create-permission",
+    settle=Settlement.REPEATED,
     http=speaks(
         "PUT",
         "filepermission",
@@ -91,20 +98,27 @@ SHARE_GET_STATS = reads("share.get_stats", "get-share-stats", lease=Lease.OPTION
 SHARE_SNAPSHOT = free(
     "share.snapshot",
     "snapshot-share",
+    settle=Settlement.LINEAGE,
     http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {_VERSION}", ok=(201,)),
 )
-SHARE_LEASE_ACQUIRE = free("share.lease_acquire", "lease-share", lease=Lease.SUBJECT, http=ACQUIRE, since="2020-02-10")
-SHARE_LEASE_RENEW = free("share.lease_renew", "lease-share", lease=Lease.SUBJECT, http=RENEW, since="2020-02-10")
-SHARE_LEASE_CHANGE = free("share.lease_change", "lease-share", lease=Lease.SUBJECT, http=CHANGE, since="2020-02-10")
-SHARE_LEASE_RELEASE = free("share.lease_release", "lease-share", lease=Lease.SUBJECT, http=RELEASE, since="2020-02-10")
-SHARE_LEASE_BREAK = free("share.lease_break", "lease-share", lease=Lease.SUBJECT, http=BREAK, since="2020-02-10")
+SHARE_LEASE_ACQUIRE = _leases_share("share.lease_acquire", http=ACQUIRE)
+SHARE_LEASE_RENEW = _leases_share("share.lease_renew", settle=Settlement.REPEATED, http=RENEW)
+SHARE_LEASE_CHANGE = _leases_share("share.lease_change", http=CHANGE)
+SHARE_LEASE_RELEASE = _leases_share("share.lease_release", http=RELEASE)
+SHARE_LEASE_BREAK = _leases_share("share.lease_break", http=BREAK)
 
 # Directories have neither conditions nor leases.
 DIRECTORY_CREATE = creates(
-    "directory.create", "create-directory", http=speaks("PUT", sends="metadata", returns=_VERSION, ok=(201,))
+    "directory.create",
+    "create-directory",
+    http=speaks("PUT", sends="metadata", returns=_VERSION, ok=(201,)),
 )
 DIRECTORY_DELETE = changes(
-    "directory.delete", "delete-directory", guard=Guard.COMPARE, http=speaks("DELETE", ok=(202,))
+    "directory.delete",
+    "delete-directory",
+    guard=Guard.COMPARE,
+    settle=Settlement.BEFORE,
+    http=speaks("DELETE", ok=(202,)),
 )
 DIRECTORY_LIST = reads(
     "directory.list",
@@ -120,10 +134,16 @@ DIRECTORY_SET_PROPERTIES = changes(
     "directory.set_properties",
     "set-directory-properties",
     guard=Guard.COMPARE,
+    settle=Settlement.NOTHING,
     http=speaks("PUT", "properties", sends=_SMB_SETTINGS, returns=_VERSION),
 )
 DIRECTORY_SET_METADATA = changes(
-    "directory.set_metadata", "set-directory-metadata", guard=Guard.COMPARE, part=Part.METADATA, http=_SET_METADATA
+    "directory.set_metadata",
+    "set-directory-metadata",
+    guard=Guard.COMPARE,
+    part=Part.METADATA,
+    settle=Settlement.LINEAGE,
+    http=_SET_METADATA,
 )
 # The lease is that of a file which stands where the directory is to go. A rename creates only as long as it
 # goes without "replace if exists": documented, not recorded.
@@ -133,6 +153,7 @@ DIRECTORY_RENAME = creates(
     lease=Lease.REQUIRED,
     guard=Guard.COMPARE,
     lease_header=_DESTINATION,
+    settle=Settlement.IDENTITY,
     http=_RENAME,
 )
 
@@ -140,6 +161,7 @@ DIRECTORY_RENAME = creates(
 FILE_CREATE = _changes_held(
     "file.create",
     "create-file",
+    settle=Settlement.FOUND,
     http=speaks(
         "PUT",
         headers=(("x-ms-type", "file"),),
@@ -166,7 +188,9 @@ FILE_SET_PROPERTIES = _changes_held(
     "set-file-properties",
     http=speaks("PUT", "properties", sends=f"size permission {_CONTENT} {_SMB_SETTINGS}", returns=_VERSION),
 )
-FILE_SET_METADATA = _changes_held("file.set_metadata", "set-file-metadata", part=Part.METADATA, http=_SET_METADATA)
+FILE_SET_METADATA = _changes_held(
+    "file.set_metadata", "set-file-metadata", part=Part.METADATA, settle=Settlement.LINEAGE, http=_SET_METADATA
+)
 # The CRC-64 conditions of Put Range From URL compare the source's range, not a version, and have no flag.
 FILE_PUT_RANGE = _changes_held(
     "file.put_range",
@@ -182,6 +206,7 @@ FILE_LIST_RANGES = reads(
 FILE_COPY = _changes_held(
     "file.copy",
     "copy-file",
+    settle=Settlement.FOUND,
     http=speaks(
         "PUT",
         headers=_FROM_SOURCE,
@@ -194,12 +219,13 @@ FILE_ABORT_COPY = free(
     "file.abort_copy",
     "abort-copy-file",
     lease=Lease.REQUIRED,
+    settle=Settlement.FOUND,
     http=ABORT_COPY,
 )
-FILE_LEASE_ACQUIRE = free("file.lease_acquire", "lease-file", lease=Lease.SUBJECT, http=ACQUIRE)
-FILE_LEASE_CHANGE = free("file.lease_change", "lease-file", lease=Lease.SUBJECT, http=CHANGE)
-FILE_LEASE_RELEASE = free("file.lease_release", "lease-file", lease=Lease.SUBJECT, http=RELEASE)
-FILE_LEASE_BREAK = free("file.lease_break", "lease-file", lease=Lease.SUBJECT, http=BREAK)
+FILE_LEASE_ACQUIRE = _leases_file("file.lease_acquire", http=ACQUIRE)
+FILE_LEASE_CHANGE = _leases_file("file.lease_change", http=CHANGE)
+FILE_LEASE_RELEASE = _leases_file("file.lease_release", http=RELEASE)
+FILE_LEASE_BREAK = _leases_file("file.lease_break", http=BREAK)
 FILE_RENAME = creates(
     "file.rename",
     "rename-file",
@@ -207,6 +233,7 @@ FILE_RENAME = creates(
     guard=Guard.LEASE,
     lease_header=_DESTINATION,
     source_lease=True,
+    settle=Settlement.IDENTITY,
     http=_RENAME,
 )
 # On files and directories alike.
@@ -217,6 +244,7 @@ FILE_LIST_HANDLES = reads(
 FILE_FORCE_CLOSE_HANDLES = free(
     "file.force_close_handles",
     "force-close-handles",
+    settle=Settlement.REPEATED,
     http=speaks(
         "PUT",
         "forceclosehandles",

@@ -1,6 +1,6 @@
 """Operations on tables and entities."""
 
-from azguard.wire.rows import ETAG, XML, Guard, changes, creates, free, reads, speaks
+from azguard.wire.rows import ETAG, XML, Guard, Settlement, changes, creates, free, reads, speaks
 
 _IN_EACH_LINE = 'each line has its own: "etag", "if_match" or "last_writer_wins"'
 _UPSERT = "Update and Merge Entity keep a version, Insert Entity creates only"
@@ -11,12 +11,16 @@ _CONTINUED = "next_partition next_row"
 
 # Tables have no ETag, entities do.
 TABLE_CREATE = creates(
-    "table.create", "create-table", http=speaks("POST", path="Tables", headers=_BARE_JSON, ok=(201, 204))
+    "table.create",
+    "create-table",
+    settle=Settlement.BEFORE,
+    http=speaks("POST", path="Tables", headers=_BARE_JSON, ok=(201, 204)),
 )
 TABLE_DELETE = changes(
     "table.delete",
     "delete-table",
     remark="a table has no ETag",
+    settle=Settlement.NOTHING,
     http=speaks("DELETE", path="Tables('{name}')", ok=(204,)),
 )
 TABLE_QUERY_TABLES = reads(
@@ -27,7 +31,11 @@ TABLE_QUERY_TABLES = reads(
 TABLE_GET_ACL = reads("table.get_acl", "get-table-acl", http=speaks("GET", "acl", headers=_XML))
 # An ACL without an ETag: its content can be compared, and nothing holds the others off.
 TABLE_SET_ACL = changes(
-    "table.set_acl", "set-table-acl", guard=Guard.COMPARE, http=speaks("PUT", "acl", headers=(*_XML, *XML), ok=(204,))
+    "table.set_acl",
+    "set-table-acl",
+    guard=Guard.COMPARE,
+    settle=Settlement.FOUND,
+    http=speaks("PUT", "acl", headers=(*_XML, *XML), ok=(204,)),
 )
 TABLE_ENTITY_QUERY = reads(
     "table.entity_query",
@@ -46,6 +54,7 @@ TABLE_ENTITY_UPDATE = changes(
     "update-entity2",
     ETAG,
     guard=Guard.IF_MATCH,
+    settle=Settlement.LINEAGE,
     http=speaks("PUT", headers=_JSON, sends="if_match", returns="etag", ok=(204,)),
 )
 TABLE_ENTITY_MERGE = changes(
@@ -53,6 +62,7 @@ TABLE_ENTITY_MERGE = changes(
     "merge-entity",
     ETAG,
     guard=Guard.IF_MATCH,
+    settle=Settlement.LINEAGE,
     http=speaks("PATCH", headers=_JSON, sends="if_match", returns="etag", ok=(204,)),
 )
 TABLE_ENTITY_DELETE = changes(
@@ -60,6 +70,7 @@ TABLE_ENTITY_DELETE = changes(
     "delete-entity1",
     ETAG,
     guard=Guard.IF_MATCH,
+    settle=Settlement.BEFORE,
     http=speaks("DELETE", sends="if_match", ok=(204,)),
 )
 # The same requests as update and merge without If-Match: unconditional. If-None-Match: * does not make them
@@ -68,12 +79,14 @@ TABLE_ENTITY_INSERT_OR_REPLACE = changes(
     "table.entity_insert_or_replace",
     "insert-or-replace-entity",
     remark=_UPSERT,
+    settle=Settlement.LINEAGE,
     http=speaks("PUT", headers=_JSON, returns="etag", ok=(204,)),
 )
 TABLE_ENTITY_INSERT_OR_MERGE = changes(
     "table.entity_insert_or_merge",
     "insert-or-merge-entity",
     remark=_UPSERT,
+    settle=Settlement.LINEAGE,
     http=speaks("PATCH", headers=_JSON, returns="etag", ok=(204,)),
 )
 # Each operation inside is one of the rows above and is guarded as that row says.
@@ -81,5 +94,6 @@ TABLE_BATCH = free(
     "table.batch",
     "performing-entity-group-transactions",
     remark=_IN_EACH_LINE,
+    settle=Settlement.LINEAGE,
     http=speaks("POST", path="$batch", sends="body_type", ok=(202,)),
 )

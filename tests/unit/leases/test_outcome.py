@@ -12,9 +12,11 @@ from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.actions import LeaseDone
-from azguard.leases.state import Action
+from azguard.requests import settle
 from azguard.requests.deadline import Deadline
 from azguard.wire.failures import Broken, BrokenAnswer, Refusal
+from azguard.wire.operations.blobs import BLOB_LEASE_RENEW
+from azguard.wire.rows import Operation
 from tests.support.fake_resource import TARGET, Clock
 
 A, B = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
@@ -37,10 +39,10 @@ class FakeLease:
     sent: int = 0
     etag, last_modified = '"1"', None
 
-    def transmit(
-        self, _target: Target, action: Action, *_settings: object, proposed_lease_id: str | None = None, **_more: object
+    def call(
+        self, operation: Operation, *_settings: object, proposed_lease_id: str | None = None, **_more: object
     ) -> dict[str, object]:
-        self._carry_out(self.holder if action is Action.RENEW else proposed_lease_id)
+        self._carry_out(self.holder if operation is BLOB_LEASE_RENEW else proposed_lease_id)
         return {"etag": self.etag, "last_modified": self.last_modified}
 
     def _carry_out(self, holder: str | None) -> None:
@@ -71,7 +73,8 @@ class FakeLease:
 def lease(monkeypatch: pytest.MonkeyPatch) -> FakeLease:
     """Return the lease that all operations are about; A holds it."""
     fake = FakeLease()
-    monkeypatch.setattr(actions, "transmit", fake.transmit)
+    for sender in (settle, actions):
+        monkeypatch.setattr(sender, "call", fake.call)
     monkeypatch.setattr(actions, "look", fake.look)
     return fake
 

@@ -12,6 +12,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Refusal, Stage
+from azguard.wire.operations.blobs import BLOB_LEASE_ACQUIRE, BLOB_PUT_BLOCK_BLOB, BLOB_UNDELETE
+from azguard.wire.rows import Operation, Settlement
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock
 
@@ -48,9 +50,10 @@ class Story:
         self.sends, self.looks = sends, looks
         self.clock = Clock()
 
-    def tell(self, **settings: Any) -> object:
+    def tell(self, operation: Operation = BLOB_PUT_BLOCK_BLOB, **settings: Any) -> object:
         """Return what the write ends with: what was settled, or the kind of error."""
         request = WriteRequest(
+            operation=operation,
             target=TARGET,
             send=lambda: _next(self.sends),
             look=lambda patience: _next(self.looks),
@@ -125,7 +128,19 @@ def test_a_write_of_which_a_look_tells_nothing_is_not_sent_again(look: Any) -> N
     ([KeyboardInterrupt()], [UNKNOWN], "unknown"),
 )
 def test_what_may_be_repeated_is_sent_again_without_a_look(sends: list[Any], looks: list[Any], end: object) -> None:
-    assert Story(sends, looks).tell(is_idempotent=True) == end
+    assert [Story(sends[:], looks).tell(row) for row in (BLOB_LEASE_ACQUIRE, BLOB_UNDELETE)] == [end, end]
+
+
+@cases(
+    ("settle", "end"),
+    (Settlement.LINEAGE, Settled("found", 1, 1)),
+    (Settlement.NOTHING, "unknown"),
+    (Settlement.REPEATED, Settled("done", 2, 1)),
+    (Settlement.RECEIPT, Settled("done", 2, 1)),
+)
+def test_a_look_counts_only_where_the_row_says_that_it_tells(settle: Settlement, end: object) -> None:
+    row = BLOB_PUT_BLOCK_BLOB._replace(settle=settle)
+    assert Story([LOST, "done"], [COMMITTED]).tell(row) == end
 
 
 @cases(
@@ -171,7 +186,9 @@ def test_what_a_refusal_is_judged_by_is_its_meaning_and_what_the_look_found() ->
 )
 def test_an_unknown_outcome_has_the_words_of_the_request(sends: list[Any], looks: list[Any], detail: str) -> None:
     words = OutcomeUnknown("it cannot be known", "blob:site/a", reason="mine")
-    request = WriteRequest(target=TARGET, send=lambda: _next(sends), look=lambda patience: _next(looks), unknown=words)
+    request = WriteRequest(
+        BLOB_PUT_BLOCK_BLOB, TARGET, send=lambda: _next(sends), look=lambda patience: _next(looks), unknown=words
+    )
     with pytest.raises(OutcomeUnknown) as caught:
         send_until_settled(request, Clock().deadline())
     assert (caught.value.as_json(), caught.value.detail) == (words.as_json(), (detail,))
@@ -228,12 +245,12 @@ def test_asking_is_worth_some_seconds_even_after_the_deadline() -> None:
         return Finding(Verdict.UNKNOWN)
 
     with pytest.raises(OutcomeUnknown):
-        send_until_settled(WriteRequest(target=TARGET, send=lost, look=look), clock.deadline(10))
+        send_until_settled(WriteRequest(BLOB_PUT_BLOCK_BLOB, TARGET, send=lost, look=look), clock.deadline(10))
     assert left == [5.0]
 
 
 def test_a_write_whose_place_is_taken_says_which_version_it_was_for() -> None:
-    request = WriteRequest(target=TARGET, send=_lost, look=lambda patience: NEVER, expected_etag='"1"')
+    request = WriteRequest(BLOB_PUT_BLOCK_BLOB, TARGET, send=_lost, look=lambda patience: NEVER, expected_etag='"1"')
     with pytest.raises(Changed) as caught:
         send_until_settled(request, Clock().deadline())
     assert (caught.value.expected_etag, caught.value.address) == ('"1"', "blob:site/config.json")

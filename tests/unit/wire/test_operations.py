@@ -13,7 +13,7 @@ from azguard.wire.operations.blobs import (
     BLOB_PUT_BLOCK_BLOB,
     BLOB_PUT_PAGE,
 )
-from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Write, list_contradictions
+from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Settlement, Write, list_contradictions
 from tests.support.cases import cases
 from tests.support.evidence import EVERY, EVIDENCE, EXPECTED, HEADERS, LEFT_OUT, ROWS, Expected, failures
 
@@ -85,6 +85,10 @@ def test_the_evidence_says_by_itself_what_writes() -> None:
     methods = {name: row["rest"].split()[0].split("|")[0] for name, row in ROWS.items()}
     reads = {name for name, method in methods.items() if method in ("GET", "HEAD")}
     assert {name for name, each in EXPECTED.items() if not each.writes} == reads - {"queue.get_messages"}
+
+
+def test_each_write_and_no_read_says_what_settles_it() -> None:
+    assert [name for name, row in ALL.items() if row.writes is (row.settle is Settlement.NO)] == []
 
 
 def test_what_changes_an_etag_is_guarded() -> None:
