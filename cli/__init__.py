@@ -7,6 +7,7 @@ The way of one run:
 ``in_process``  lines that run in one process, each in a thread
 ``nouns``       commands that several nouns have alike
 ``parts``       metadata, tags and policies: the commands, and the files
+``rules``       which options go together: rows, and the one function that checks them
 ``context``     what a command is handed: the account, the cache, the conditions, the output
 ``errors``      every exception as an exit status and words, the one place
 ``signals``     what a signal does to a run
@@ -16,7 +17,6 @@ Rooms:
 ``parsing``     from the words of a command line to the call of a command
 ``options``     the options of commands, and what the core is asked for by them
 ``input``       what a command line names: values, accounts, addresses, files and streams
-``rules``       which options go together
 ``output``      what a command shows
 ``words``       what happened, and what to type next
 ``help``        what tells of azguard itself: help for people, and a description for programs

@@ -15,7 +15,7 @@ from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Command, Group, TreeNode, root
 from azguard.cli.registry import ROOT
-from azguard.cli.rules.engine import checked
+from azguard.cli.rules import checked
 from azguard.errors import UsageError
 
 _WRITERS, _INCREMENTS = 8, 25

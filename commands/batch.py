@@ -16,7 +16,7 @@ from azguard.cli.output.results import Output
 from azguard.cli.output.trees import Lines
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked
+from azguard.cli.rules import checked
 from azguard.errors import Partial, UsageError
 from azguard.requests import pool
 from azguard.requests.pool import Done

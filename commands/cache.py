@@ -15,7 +15,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, excludes
+from azguard.cli.rules import checked, excludes
 from azguard.errors import UsageError
 from azguard.times import say_count, span
 

@@ -11,7 +11,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked
+from azguard.cli.rules import checked
 from azguard.errors import Forbidden, Partial, UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from azguard.cli.options.types import DURATION, PORT, TEXT, ValueType
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import CommandSpec, argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked
+from azguard.cli.rules import checked
 from azguard.cli.words.files import NEED_OF_FILES, USE_OF_EXPORT
 from azguard.emulators import azurite_process, background
 from azguard.emulators.azurite_install import check_system

@@ -15,7 +15,7 @@ from azguard.cli.options.types import GUID, ValueType
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, excludes, needs, one_of, only_for
+from azguard.cli.rules import checked, excludes, needs, one_of, only_for
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import HELD

@@ -24,7 +24,7 @@ from azguard.cli.options.messages import (
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
+from azguard.cli.rules import at_most_one, checked, needs, one_of
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.queues import message_format, messages

@@ -13,7 +13,7 @@ from azguard.cli.options.types import choice, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import declare_metadata, declare_policies
-from azguard.cli.rules.engine import one_of
+from azguard.cli.rules import one_of
 from azguard.files import shares
 from azguard.guards.resolve import Conditions
 from azguard.wire.operations.shares import (

@@ -15,7 +15,7 @@ from azguard.cli.help.facts import list_statuses, runs_command
 from azguard.cli.help.pages import HelpText
 from azguard.cli.parsing.rows import CONDITIONS, Row
 from azguard.cli.parsing.tree import Command
-from azguard.cli.rules.engine import Rule
+from azguard.cli.rules import Rule
 from azguard.wire.rows import Operation
 
 #: Grows where something is taken away or means something else; what is new is added without that.

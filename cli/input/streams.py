@@ -18,7 +18,7 @@ from azguard.atomic_files import find_descriptor, open_in_place, remove_left
 from azguard.cli import signals
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import flag
-from azguard.cli.rules.engine import excludes, needs
+from azguard.cli.rules import excludes, needs
 from azguard.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from azguard.cli.options.types import (
     spelt,
 )
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
-from azguard.cli.rules.engine import Rule, at_most_one, checked, excludes, needs
+from azguard.cli.rules import Rule, at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.requests.deadline import PATIENCE_SECONDS

@@ -11,7 +11,7 @@ from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
 from azguard.cli.options.types import HEADER, MD5, SIZE, SNAPSHOT, TEXT, ValueType, size, whole
 from azguard.cli.parsing.rows import option
-from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, excludes
+from azguard.cli.rules import Rule, any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 

@@ -13,7 +13,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import HEADER, TEXT
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import any_of, checked, excludes, needs
+from azguard.cli.rules import any_of, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.naming import same_host
 

@@ -12,7 +12,7 @@ from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import checked, excludes
+from azguard.cli.rules import checked, excludes
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions

@@ -12,7 +12,7 @@ from azguard.cli.options import common, leases
 from azguard.cli.options.types import DURATION, FILE, TEXT, choice, whole
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import checked, excludes, only_for
+from azguard.cli.rules import checked, excludes, only_for
 from azguard.errors import GaveUp, LockLost, UsageError
 from azguard.frozen import frozen
 from azguard.leases.owner_records import ProcessLeases

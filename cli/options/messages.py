@@ -15,7 +15,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options.types import TEXT, ValueType, choice, seconds, whole
 from azguard.cli.parsing.rows import argument, option
-from azguard.cli.rules.engine import checked, excludes
+from azguard.cli.rules import checked, excludes
 from azguard.errors import NotFound, OutputFailed, UsageError
 from azguard.queues import message_format, messages
 from azguard.queues.message_format import Received

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 from azguard.cli.input import values
 from azguard.cli.options.types import TEXT, ValueType, choice, whole
 from azguard.cli.parsing.rows import TREES, argument, flag, option
-from azguard.cli.rules.engine import Rule, checked, excludes, needs
+from azguard.cli.rules import Rule, checked, excludes, needs
 from azguard.errors import Changed, UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions

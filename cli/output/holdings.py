@@ -14,7 +14,7 @@ from azguard.cli.output import terminal
 from azguard.cli.output.json_form import pick_from_line, to_json_form
 from azguard.cli.output.results import CHUNK
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import excludes
+from azguard.cli.rules import excludes
 from azguard.errors import AzguardError
 from azguard.frozen import frozen
 from azguard.times import say_count

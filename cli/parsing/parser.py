@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from azguard.cache import scope
-from azguard.cli import signals
+from azguard.cli import rules, signals
 from azguard.cli.context import Environment
 from azguard.cli.errors import CommandMissing, Facts
 from azguard.cli.options import common
@@ -27,7 +27,6 @@ from azguard.cli.output.results import trace_to
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row, list_typed
 from azguard.cli.parsing.tree import Command, Group, find_named
-from azguard.cli.rules import engine as rules
 from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
 

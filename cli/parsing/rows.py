@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 if TYPE_CHECKING:
     from azguard.cli.options.types import ValueType
-    from azguard.cli.rules.engine import Rule
+    from azguard.cli.rules import Rule
     from azguard.wire.rows import Operation
 
 # The heading an option stands under in --help.

@@ -10,7 +10,7 @@ from typing import Any
 from azguard.cli.options import common
 from azguard.cli.parsing.rows import CONDITIONS, LOCAL, CommandSpec, Row, fill, flag, list_rows, list_rules
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
-from azguard.cli.rules.engine import Rule, describe
+from azguard.cli.rules import Rule, describe
 
 # A command by its name in another order, as in `file properties set`.
 _SPELLINGS = {"properties set": "set-properties"}

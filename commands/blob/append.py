@@ -15,7 +15,7 @@ from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, CreatedType, Sourc
 from azguard.cli.options.types import ValueType, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, excludes
+from azguard.cli.rules import at_most_one, excludes
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions

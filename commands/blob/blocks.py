@@ -12,7 +12,7 @@ from azguard.cli.options.content_headers import ContentOptions
 from azguard.cli.options.types import HEADER, METADATA, TEXT, ValueType, choice
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import any_of, checked, excludes
+from azguard.cli.rules import any_of, checked, excludes
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST, BLOB_PUT_BLOCK, BLOB_PUT_BLOCK_LIST

@@ -14,7 +14,7 @@ from azguard.cli.options.trees import Folder, TreeGetOptions, TreeOptions, TreeP
 from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import Rule, excludes, needs
+from azguard.cli.rules import Rule, excludes, needs
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.results import Written

@@ -14,7 +14,7 @@ from azguard.cli.options.copies import RULES, declare_abort, find_ends, locate_s
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import one_of
+from azguard.cli.rules import one_of
 from azguard.frozen import frozen
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles

@@ -15,7 +15,7 @@ from azguard.cli.options.types import TEXT, ValueType, choice
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, needs, one_of
+from azguard.cli.rules import checked, needs, one_of
 from azguard.errors import NotFound, UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions

@@ -17,7 +17,7 @@ from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, CreatedType, Sourc
 from azguard.cli.options.types import SIZE, size, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, checked, one_of
+from azguard.cli.rules import at_most_one, checked, one_of
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions

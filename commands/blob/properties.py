@@ -12,7 +12,7 @@ from azguard.cli.options.content_headers import HEADERS, NAME_HEADER, NOTHING_TO
 from azguard.cli.options.types import spelt
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import Rule, any_of, checked, one_of
+from azguard.cli.rules import Rule, any_of, checked, one_of
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions

@@ -10,7 +10,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import ValueType, spelt
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import Rule, checked, needs, one_of
+from azguard.cli.rules import Rule, checked, needs, one_of
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.times import parse_http_date, read_http_date

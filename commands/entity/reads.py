@@ -17,7 +17,7 @@ from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.results import CHUNK, Output
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked
+from azguard.cli.rules import checked
 from azguard.tables import entities
 from azguard.tables.entities import Stored
 from azguard.wire.operations.tables import (

@@ -15,7 +15,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, excludes, needs
+from azguard.cli.rules import checked, excludes, needs
 from azguard.frozen import frozen
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles

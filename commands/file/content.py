@@ -22,7 +22,7 @@ from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions
 from azguard.cli.options.types import SIZE
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, needs, one_of
+from azguard.cli.rules import checked, needs, one_of
 from azguard.frozen import frozen
 from azguard.requests.results import WOULD_CLEAR
 from azguard.resources import lifecycles

@@ -14,7 +14,7 @@ from azguard.cli.options.copies import RULES, declare_abort, find_ends, locate_s
 from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, checked, excludes
+from azguard.cli.rules import at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.files import files
 from azguard.frozen import frozen

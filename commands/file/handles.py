@@ -14,7 +14,7 @@ from azguard.cli.options.locks import GuardedRunOptions
 from azguard.cli.options.types import TEXT, ValueType, choice, lasting, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, excludes, needs, one_of
+from azguard.cli.rules import checked, excludes, needs, one_of
 from azguard.errors import Partial, UsageError
 from azguard.files import handles
 from azguard.frozen import frozen

@@ -24,7 +24,7 @@ from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.options.types import size as size_type
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import Rule, any_of, at_most_one, one_of
+from azguard.cli.rules import Rule, any_of, at_most_one, one_of
 from azguard.files import entries, files
 from azguard.frozen import frozen
 from azguard.wire.operations.shares import (

@@ -15,7 +15,7 @@ from azguard.cli.options.types import DURATION, GUID, TEXT, ValueType, whole
 from azguard.cli.output import stream
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, excludes, needs, only_for
+from azguard.cli.rules import checked, excludes, needs, only_for
 from azguard.errors import GaveUp, UsageError
 from azguard.frozen import frozen
 from azguard.locks import job_locks

@@ -23,7 +23,7 @@ from azguard.cli.output.terminal import LiveLine
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked, needs
+from azguard.cli.rules import checked, needs
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.queues import message_format

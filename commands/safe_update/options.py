@@ -8,7 +8,7 @@ from azguard.address import Address, Kind
 from azguard.cli.options import common
 from azguard.cli.options.types import COUNT, DURATION, FENCE, INITIAL, TEXT, choice, whole
 from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules.engine import Rule, any_of, checked, excludes, needs, only_for
+from azguard.cli.rules import Rule, any_of, checked, excludes, needs, only_for
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.requests import pool

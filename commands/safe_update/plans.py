@@ -11,7 +11,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import option
-from azguard.cli.rules.engine import Rule, checked, only_for
+from azguard.cli.rules import Rule, checked, only_for
 from azguard.commands.safe_update import options, typed_edits
 from azguard.commands.safe_update.options import TypedEdit, UpdateOptions, WriteOptions
 from azguard.documents import formats

@@ -2,8 +2,8 @@
 
 import pytest
 
+from azguard.cli import rules
 from azguard.cli.parsing.tree import Command, root
-from azguard.cli.rules import engine
 from azguard.commands.safe_update.options import UpdateOptions
 from azguard.errors import UsageError
 from tests.support.cases import cases
@@ -23,13 +23,13 @@ EDIT = "ADDRESS --increment"
     ("blob", f"{EDIT} --guard --guard=lease --fence --create --max-attempts"),
 )
 def test_what_goes_together_is_not_refused(kind: str, typed: str) -> None:
-    engine.check(_find_command().rules, typed.split(), lambda: kind)
+    rules.check(_find_command().rules, typed.split(), lambda: kind)
 
 
 @cases(("kind", "typed"), ("entity", f"{EDIT} --no-lineage --op-id"), ("queue", f"{EDIT} --metadata"))
 def test_what_needs_another_option_is_refused_without(kind: str, typed: str) -> None:
     with pytest.raises(UsageError):
-        engine.check(_find_command().rules, typed.split(), lambda: kind)
+        rules.check(_find_command().rules, typed.split(), lambda: kind)
 
 
 def test_edits_are_in_the_order_in_which_they_were_typed() -> None:
