@@ -10,7 +10,7 @@ from azguard import __version__
 from azguard.cli import completion
 from azguard.cli.completers import Candidate, TypedLine
 from azguard.cli.context import Environment
-from azguard.cli.help import layout, pages, topics
+from azguard.cli.help import layout, pages
 from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Command, Group, TreeNode, root
@@ -64,7 +64,7 @@ def _offer(line: TypedLine, incomplete: str) -> list[Candidate]:
     words = list(line.arguments)
     asked = root.find(words)
     found = asked.summarize_all() if isinstance(asked, Group) else []
-    found += [] if words else list(topics.TOPICS.items())
+    found += [] if words else list(pages.TOPICS.items())
     return [each for each in found if each[0].startswith(incomplete)]
 
 
@@ -90,13 +90,13 @@ def help_(
     Topics: exit-status, output
     """
     words = command or []
-    is_topic = len(words) == 1 and words[0] in topics.TOPICS
+    is_topic = len(words) == 1 and words[0] in pages.TOPICS
     if json and not is_topic:
         _describe(env, words)
         return
     if json:
         raise UsageError(f"the topic {words[0]} is text, not data", hint=f"azguard help {words[0]}")
-    text = topics.render(words[0], layout.find_width()) if is_topic else _help_of(words)
+    text = pages.render_topic(words[0], layout.find_width()) if is_topic else _help_of(words)
     sys.stdout.write(layout.emphasize(text, sys.stdout) + "\n")
 
 
@@ -139,10 +139,10 @@ def _build_unknown(asked: TreeNode, path: Sequence[str], word: str) -> UsageErro
     from difflib import get_close_matches
 
     is_root = asked is root
-    if is_root and word in topics.TOPICS:
+    if is_root and word in pages.TOPICS:
         return UsageError(f"the topic {word} has no parts", hint=f"azguard help {word}")
     known = asked.list_names() if isinstance(asked, Group) else []
-    similar = get_close_matches(word, [*known, *(topics.TOPICS if is_root else ())], n=1)
+    similar = get_close_matches(word, [*known, *(pages.TOPICS if is_root else ())], n=1)
     line = " ".join([ROOT, "help", *path[1:]])
     what = "command or topic" if is_root else "command"
     return UsageError(

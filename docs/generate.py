@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from azguard import errors
-from azguard.cli.help import layout, pages, topics
+from azguard.cli.help import layout, pages
 from azguard.cli.parsing.rows import ACCOUNT, ARGUMENTS, CONDITIONS, GENERAL, OPTIONS
 from azguard.cli.parsing.tree import Command, root
 from azguard.cli.registry import COMMANDS
@@ -301,8 +301,8 @@ def written(text: str) -> str:
 def stale() -> dict[Path, str]:
     """Return the files that are not up to date, each with what it should be."""
     wanted = {path: written(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
-    explained = {name: topic(name) for name in topics.TOPICS}
-    wanted |= {topics.path(name): text for name, text in explained.items()} | manual.pages(explained)
+    explained = {name: topic(name) for name in pages.TOPICS}
+    wanted |= {pages.find_topic(name): text for name, text in explained.items()} | manual.pages(explained)
     wanted[Path(layout.SHIPPED)] = "".join(page.write() for page in pages.build_all(root))
     return {path: text for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text}
 

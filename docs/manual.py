@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from azguard import __version__
-from azguard.cli.help import topics
-from azguard.cli.help.pages import HelpText, usage
-from azguard.cli.help.topics import TextBlock
+from azguard.cli.help.pages import TOPICS, HelpText, TextBlock, parse, usage
 from azguard.cli.parsing.rows import ACCOUNT, GENERAL
 from azguard.cli.parsing.tree import Group, TreeNode, root
 from azguard.cli.registry import COMMANDS
@@ -30,7 +28,7 @@ def pages(explained: Mapping[str, str]) -> dict[Path, str]:
 def _main() -> str:
     told = HelpText(root.help)
     commands = [(f"azguard-{noun}(1)", entry.summary) for noun, entry in COMMANDS.items()]
-    about = [(f"azguard-{name}(7)", summary) for name, summary in topics.TOPICS.items()]
+    about = [(f"azguard-{name}(7)", summary) for name, summary in TOPICS.items()]
     return _page(
         "azguard",
         1,
@@ -78,9 +76,9 @@ def _command(name: str, command: TreeNode) -> Iterator[str]:
 
 
 def _topic(name: str, text: str) -> str:
-    parts = [_heading("Description"), *map(_block, topics.parse(text))]
+    parts = [_heading("Description"), *map(_block, parse(text))]
     parts += [_heading("See also"), _paragraph("azguard(1)")]
-    return _page(f"azguard-{name}", 7, topics.TOPICS[name], parts)
+    return _page(f"azguard-{name}", 7, TOPICS[name], parts)
 
 
 def _block(block: TextBlock) -> str:

@@ -1,4 +1,4 @@
-"""The help page of a command, from its docstring and its rows.
+"""The pages of help: of a command, from its docstring and its rows, and of ``azguard help TOPIC``, from Markdown.
 
 The docstring of a command is its help. The first paragraph is the summary. ``Examples:`` and ``Topics:`` begin
 paragraphs of their own. All other paragraphs are notes: ``azguard help COMMAND`` and the manual page show them,
@@ -8,16 +8,201 @@ paragraphs of their own. All other paragraphs are notes: ``azguard help COMMAND`
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
 
 from azguard.cli.help import layout
 from azguard.cli.help.layout import HelpPage
-from azguard.cli.help.topics import TOPICS, TextBlock, render_page
 from azguard.cli.parsing.rows import ARGUMENTS, CONDITIONS, OPTIONS, TREES
 from azguard.cli.parsing.tree import Command, Group, TreeNode
 from azguard.cli.registry import ROOT
 from azguard.frozen import frozen
+
+#: Each topic, and what it is about. In the order of the list.
+TOPICS = {
+    "addresses": "How to name a blob, a container, a table, an entity.",
+    "accounts": "How to choose the storage account, and as whom.",
+    "options": "The options of all commands: account, output, scope.",
+    "conditions": "What guards a write, and how to choose it.",
+    "scopes": "How azguard knows what you read last.",
+    "updates": "How safe-update works, and what stays as it is.",
+    "paths": "How --set, --unset and --increment name a value.",
+    "tables": "Entities: their types, their limits, the ledger.",
+    "queues": "Queues and messages: receipts, encodings, limits.",
+    "worker": "A worker for a queue: the exit protocol, slow commands, how it ends.",
+    "once": "How a message has its effect once, although it comes twice.",
+    "files": "File shares: what guards a write, and who has a file open.",
+    "appends": "How many writers add lines to one log.",
+    "copies": "How a blob is copied, and what guards both sides.",
+    "snapshots": "How to keep a blob, and put it back.",
+    "trees": "How whole folders move: --recursive.",
+    "leases": "How to keep other writers out for a while.",
+    "locks": "How one job runs at a time.",
+    "smb-locks": "How to lock a file that programs use over SMB.",
+    "fences": "How the storage refuses a holder that is too late.",
+    "output": "Formats, --query, colours, what goes where.",
+    "exit-status": "What an exit status tells a script.",
+    "environment": "The environment variables.",
+    "guarantees": "What azguard promises, and what it does not.",
+}
+FOLDER = Path(__file__).parent / "topic_pages"
+_ITEM = re.compile(r"(?:- |\d+\. )")
+_CELL = re.compile(r"(?<!\\)\|")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_CODE = re.compile(r"`([^`]+)`")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])")
+# A column of a table is not made narrower than this: its lines would hold one word each.
+_NARROWEST_PAGE = 12
+_GAP = 2
+_PAIR = 2
+
+
+def find_topic(name: str) -> Path:
+    """Return the file of a topic."""
+    return FOLDER / f"{name}.md"
+
+
+def render_topic(name: str, width: int) -> str:
+    """Return the text of a topic as help shows it."""
+    text = render_page(parse(find_topic(name).read_text(encoding="utf-8")), width)
+    return f"{TOPICS[name]}\n\n{text}"
+
+
+@frozen
+class TextBlock:
+    """A heading, a paragraph, the items of a list, a table, or code."""
+
+    kind: Literal["heading", "paragraph", "list", "table", "code"]
+    #: The text, line by line: of code as it stands, of a list an item each, else one line.
+    lines: tuple[str, ...] = ()
+    #: The cells of a table, its head first.
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def parse(text: str) -> list[TextBlock]:
+    """Return the blocks of a text. Comments are left out."""
+    text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
+    found: list[TextBlock] = []
+    # Code is split off first: what is in it has no other meaning.
+    for position, part in enumerate(re.split(r"^```\w*\n(.*?)^```$\n?", text, flags=re.DOTALL | re.MULTILINE)):
+        if position % 2:
+            found.append(TextBlock("code", tuple(part.splitlines())))
+        else:
+            found += map(_block, _paragraphs(part))
+    return found
+
+
+def _paragraphs(text: str) -> Iterator[list[str]]:
+    for is_empty, lines in groupby(text.splitlines(), key=lambda line: not line.strip()):
+        if not is_empty:
+            yield list(lines)
+
+
+def _block(lines: list[str]) -> TextBlock:
+    if lines[0].startswith("#"):
+        return TextBlock("heading", (plain(lines[0].lstrip("# ")),))
+    if lines[0].startswith("|"):
+        rows = [_cells(line) for line in lines if not re.fullmatch(r"[|\s:-]+", line)]
+        return TextBlock("table", rows=tuple(rows))
+    if _ITEM.match(lines[0]):
+        return TextBlock("list", tuple(map(plain, _items(lines))))
+    return TextBlock("paragraph", (plain(" ".join(line.strip().removeprefix("> ") for line in lines)),))
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(plain(cell.strip().replace("\\|", "|")) for cell in _CELL.split(line.strip())[1:-1])
+
+
+def _items(lines: list[str]) -> list[str]:
+    """Return each item with its mark, on one line."""
+    found: list[str] = []
+    for line in lines:
+        if _ITEM.match(line):
+            found.append(line)
+        else:
+            found[-1] += f" {line.strip()}"
+    return found
+
+
+def plain(text: str) -> str:
+    """Return a text without the marks of Markdown; what stands between backticks stays as it is."""
+    pieces = _CODE.split(_LINK.sub(r"\1", text))
+    return "".join(piece if place % 2 else _STRONG.sub(r"\1\2", piece) for place, piece in enumerate(pieces))
+
+
+def render_page(blocks: Sequence[TextBlock], width: int) -> str:
+    """Return blocks as plain text; a heading begins at the left, all else is indented."""
+    parts: list[str] = []
+    for block in blocks:
+        if block.kind == "heading":
+            parts.append(f"{block.lines[0]}:")
+            continue
+        text = textwrap.indent("\n".join(_lines(block, width - _GAP)), " " * _GAP)
+        # A heading stands right above what it is of.
+        is_first = bool(parts) and parts[-1].endswith(":") and not parts[-1].startswith(" ")
+        if is_first and "\n" not in parts[-1]:
+            parts[-1] += f"\n{text}"
+        else:
+            parts.append(text)
+    return "\n\n".join(parts)
+
+
+def _lines(block: TextBlock, width: int) -> list[str]:
+    if block.kind == "code":
+        return [line for each in block.lines for line in _code(each, width)]
+    if block.kind == "table":
+        # The meaning of two columns is plain without their head.
+        return _table(block.rows if len(block.rows[0]) > _PAIR else block.rows[1:], width)
+    if block.kind == "list":
+        return [line for item in block.lines for line in _wrap(item, width, " " * len(item.split(" ")[0]) + " ")]
+    return _wrap(block.lines[0], width)
+
+
+def _code(line: str, width: int) -> list[str]:
+    """Return a command line as it is, but a remark that is too far to the right above it."""
+    remark = re.fullmatch(r"(\S.*?)\s+(# .*)", line)
+    return [remark[2], remark[1]] if remark and len(line) > width else [line]
+
+
+def _wrap(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return a table: in columns if there is room for them, else each row as a paragraph below its first cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = width - _GAP * (len(widths) - 1)
+    while sum(widths) > room:
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+        if widths[widest] < _NARROWEST_PAGE:
+            return _stack(rows if len(rows[0]) == _PAIR else rows[1:], width)
+    return [line for row in rows for line in _row(row, widths)]
+
+
+def _row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    cells = [_wrap(cell, wide) or [""] for cell, wide in zip(row, widths, strict=True)]
+    if any(len(line) > wide for cell, wide in zip(cells, widths, strict=True) for line in cell):
+        return _stack([row], sum(widths) + _GAP * (len(widths) - 1))
+    height = max(map(len, cells))
+    padded = [[*cell, *[""] * (height - len(cell))] for cell in cells]
+    lines = zip(*padded, strict=True)
+    return [
+        (" " * _GAP).join(cell.ljust(wide) for cell, wide in zip(line, widths, strict=True)).rstrip() for line in lines
+    ]
+
+
+def _stack(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    found: list[str] = []
+    for row in rows:
+        found.append(row[0])
+        rest = "; ".join(cell for cell in row[1:] if cell)
+        found += _wrap(f"    {rest}", width, "    ")
+    return found
+
 
 # The groups that a command's help shows. ``azguard help options`` shows the others, once for all commands.
 _ORDER = (ARGUMENTS, OPTIONS, TREES, CONDITIONS)

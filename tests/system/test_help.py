@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 
-from azguard.cli.help import layout, topics
+from azguard.cli.help import layout, pages
 from azguard.cli.help.pages import HelpText
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
@@ -39,18 +39,18 @@ def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld
     assert [name in topic for name in ("--account-name", "--query")] == [True, True]
 
 
-@cases("name", *topics.TOPICS)
+@cases("name", *pages.TOPICS)
 def test_a_topic_is_readable_in_eighty_columns(offline: CliWorld, name: str) -> None:
     ran = offline.call("help", name, env={"COLUMNS": "80"})
     # What is to be typed stands as it is.
-    text = [each for each in topics.parse(topics.path(name).read_text("utf-8")) if each.kind != "code"]
-    too_wide = [line for line in topics.render_page(text, 78).splitlines() if len(line) > 78]
-    assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, topics.TOPICS[name], [])
+    text = [each for each in pages.parse(pages.find_topic(name).read_text("utf-8")) if each.kind != "code"]
+    too_wide = [line for line in pages.render_page(text, 78).splitlines() if len(line) > 78]
+    assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, pages.TOPICS[name], [])
 
 
 def test_topics_that_a_help_names_exist() -> None:
     named = {path: HelpText(command_at(path).help).topics for path in EVERY}
-    assert [(path, topic) for path, found in named.items() for topic in found if topic not in topics.TOPICS] == []
+    assert [(path, topic) for path, found in named.items() for topic in found if topic not in pages.TOPICS] == []
 
 
 @cases(("typed", "similar"), ("conditons", "conditions"), ("exitstatus", "exit-status"), ("tabel", "table"))
