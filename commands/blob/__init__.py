@@ -1,11 +1,10 @@
 """``azguard blob``.
 
-``content``     get, put
-``listing``     show, exists, list, delete, wait
+``content``     get, put, delete
+``listing``     show, exists, list, wait
 ``copies``      copy, abort-copy, snapshot, restore, undelete
 ``append``      append, append seal
 ``blocks``      block
 ``pages``       page
-``properties``  metadata, tags, set-properties, tier
-``retention``   legal-hold, immutability
+``properties``  metadata, tags, set-properties, tier, legal-hold, immutability
 """
