@@ -4,7 +4,6 @@ The way of one run:
 
 ``app``         the front door: which commands there are, and how a run ends
 ``registry``    the commands by name: their modules and their summaries
-``in_process``  lines that run in one process, each in a thread
 ``nouns``       commands that several nouns have alike
 ``parts``       metadata, tags and policies: the commands, and the files
 ``rules``       which options go together: rows, and the one function that checks them
