@@ -17,9 +17,8 @@ from azguard.accounts.account import Auth, Sas, Target, read_sas
 from azguard.accounts.endpoints import STORAGE_SCOPE
 from azguard.address import Kind
 from azguard.blobs import listing
-from azguard.doctor.plays import CONTENT, PLAYS
+from azguard.doctor.plays import CONTENT, PLAYS, Misnamed, find_origin
 from azguard.doctor.stage import ROOMS, Check, CheckFinding, CheckStage, Reaction, differs, holds, not_possible
-from azguard.doctor.tap import Misnamed, find_origin
 from azguard.guards.resolve import Conditions
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_codes import CLOCK_SKEW

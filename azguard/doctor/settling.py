@@ -16,9 +16,8 @@ from azguard.blobs.content import append_write, put_blob
 from azguard.blobs.content.append_blob import Append
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.updates import BlobContent
-from azguard.doctor.plays import CONTENT, LEASE_SECONDS
+from azguard.doctor.plays import CONTENT, LEASE_SECONDS, Damage
 from azguard.doctor.stage import Check, CheckFinding, CheckStage, differs, holds
-from azguard.doctor.tap import Damage
 from azguard.errors import AzguardError, OutcomeUnknown
 from azguard.files.updates import FileContent
 from azguard.guards.requested import CREATE_ONLY, RequestedConditions

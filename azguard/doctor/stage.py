@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.doctor.plays import LEASE_SECONDS, PLAYS, SEQUENCE_NUMBER
-from azguard.doctor.tap import Tap
+from azguard.doctor.plays import LEASE_SECONDS, PLAYS, SEQUENCE_NUMBER, Tap
 from azguard.errors import AzguardError, Unavailable
 from azguard.files.guarding import Guarding
 from azguard.queues import messages

@@ -1,9 +1,9 @@
 """The doctor's judgement of what azguard says about a damaged request."""
 
 from azguard.doctor import settling
+from azguard.doctor.plays import Damage, Tap
 from azguard.doctor.settling import Act, SettlingWrite
 from azguard.doctor.stage import CheckStage, CheckVerdict
-from azguard.doctor.tap import Damage, Tap
 from azguard.errors import AzguardError, OutcomeUnknown, Unavailable
 from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
