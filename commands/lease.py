@@ -8,10 +8,9 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.options import common, leases
 from azguard.cli.options.leases import BreakOptions
-from azguard.cli.options.types import GUID, ValueType
+from azguard.cli.options.types import GUID, ValueType, read_choice
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -68,7 +67,7 @@ _HOW_ENDED = {
 
 
 def _read_states(text: str, name: str) -> frozenset[str]:
-    return frozenset(values.choice(each.strip(), name, STATES) for each in text.split(","))
+    return frozenset(read_choice(each.strip(), name, STATES) for each in text.split(","))
 
 
 _LEASE_STATES = ValueType("states", _read_states, lambda states: ",".join(each for each in STATES if each in states))

@@ -6,10 +6,20 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
-from azguard.cli.options.types import HEADER, MD5, SIZE, SNAPSHOT, TEXT, ValueType, size, whole
+from azguard.cli.options.types import (
+    HEADER,
+    MD5,
+    SIZE,
+    SNAPSHOT,
+    TEXT,
+    ValueType,
+    require_text,
+    size,
+    whole,
+)
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules import Rule, any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
@@ -30,7 +40,7 @@ _KNOWN = (
 
 def _read_attributes(text: str, name: str) -> str:
     known = {each.lower(): each for each in _KNOWN}
-    chosen = [each.strip().lower() for each in values.not_empty(text, name).split("|")]
+    chosen = [each.strip().lower() for each in require_text(text, name).split("|")]
     for each in chosen:
         if each not in known:
             raise UsageError(f"{name}: {each!r} is no attribute", hint=", ".join(_KNOWN))
@@ -40,7 +50,7 @@ def _read_attributes(text: str, name: str) -> str:
 def _read_time(text: str, name: str) -> str:
     """Return a time as the service takes it, in UTC."""
     try:
-        moment = datetime.fromisoformat(values.not_empty(text, name))
+        moment = datetime.fromisoformat(require_text(text, name))
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (OverflowError, ValueError):
         raise UsageError(f"{name}: {text!r} is no time", hint=f"{name} 2026-01-31T12:00:00Z") from None
@@ -54,6 +64,16 @@ HEADERS = "--content-type --content-encoding --content-language --content-dispos
 SMB = "--attributes --created --written --changed --permission-key"
 NOTHING_TO_SET = "nothing to set"
 NAME_HEADER = "name a header: --content-type text/html"
+
+
+def guess_content_type(given: str | None, name: str, file: str | None) -> str:
+    """Return the content type: as given, or guessed from the blob's name, then from the file's."""
+    if given is not None:
+        return given
+    import mimetypes
+
+    guessed = mimetypes.guess_type(name)[0] or mimetypes.guess_type(file or "")[0]
+    return guessed or "application/octet-stream"
 
 
 @frozen
@@ -119,7 +139,7 @@ class PutContentOptions(HeaderOptions, ContentOptions):
 
     def read_headers_of(self, name: str) -> dict[str, str | None]:
         """Return the content headers of what is put under a name; see ``read_headers``."""
-        return {**self.read_headers(), "content_type": values.content_type(self.content_type, name, self.file)}
+        return {**self.read_headers(), "content_type": guess_content_type(self.content_type, name, self.file)}
 
 
 @frozen

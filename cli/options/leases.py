@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from azguard.accounts.account import Target
 from azguard.cli import redaction, signals
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
+from azguard.cli.options.types import DURATION, TEXT, ValueType, read_seconds, seconds
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules import checked, excludes
 from azguard.errors import UsageError
@@ -33,7 +33,7 @@ _SLACK_SECONDS = 60.0
 def _read_term(text: str, name: str) -> int:
     if text.strip().lower() in ("-1", "infinite"):
         raise UsageError(f"{name} {text.strip()}: a lease for ever is asked for by name", hint="--infinite")
-    return values.seconds(text, name, SHORTEST, LONGEST)
+    return read_seconds(text, name, SHORTEST, LONGEST)
 
 
 TERM = ValueType("duration", _read_term, DURATION.write, bounds=(SHORTEST, LONGEST))

@@ -12,8 +12,8 @@ from azguard.address import Kind
 from azguard.atomic_files import write_where_named
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
-from azguard.cli.options.types import TEXT, ValueType, choice, seconds, whole
+from azguard.cli.input import streams
+from azguard.cli.options.types import TEXT, ValueType, choice, read_seconds, require_text, seconds, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.rules import checked, excludes
 from azguard.errors import NotFound, OutputFailed, UsageError
@@ -32,11 +32,11 @@ _LONGEST_LIFE_SECONDS = 2**31 - 1
 
 
 def _read_life(text: str, name: str) -> int:
-    return -1 if text in _FOR_EVER else values.seconds(text, name, 1, _LONGEST_LIFE_SECONDS)
+    return -1 if text in _FOR_EVER else read_seconds(text, name, 1, _LONGEST_LIFE_SECONDS)
 
 
 def _read_body_file(text: str, name: str) -> Path | None:
-    body = streams.output(values.not_empty(text, name))
+    body = streams.output(require_text(text, name))
     if body is not None and os.path.isdir(body):
         raise UsageError(f"{body} is a folder", hint="name a file")
     if body is not None and not streams.is_writable(body):
@@ -106,7 +106,7 @@ def find_receipt(env: Environment, target: Target, given: str | None) -> Receipt
 
 
 def _find_in_file(target: Target, file: str) -> str:
-    found = streams.read_json(values.not_empty(file, "--pop-receipt @FILE"))
+    found = streams.read_json(require_text(file, "--pop-receipt @FILE"))
     for each in found if isinstance(found, list) else [found]:
         if (
             isinstance(each, dict)

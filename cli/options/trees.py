@@ -6,8 +6,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
-from azguard.cli.input import values
-from azguard.cli.options.types import TEXT, ValueType, choice, whole
+from azguard.cli.options.types import TEXT, ValueType, choice, require_text, whole
 from azguard.cli.parsing.rows import TREES, argument, flag, option
 from azguard.cli.rules import Rule, checked, excludes, needs
 from azguard.errors import Changed, UsageError
@@ -173,7 +172,7 @@ class TreePutOptions(TreeCopyOptions):
 
         folder, address = words
         assert address is not None  # says the rule
-        values.not_empty(folder, "DIR")
+        require_text(folder, "DIR")
         store = open_store(address)
         asked = _check_conditions(env, store.PUT, store)
         skips_existing = given.if_exists is not None

@@ -8,11 +8,11 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import ContentOptions
+from azguard.cli.options.content_headers import ContentOptions, guess_content_type
 from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, CreatedType, SourceUrl, read_source
-from azguard.cli.options.types import ValueType, choice
+from azguard.cli.options.types import ValueType, choice, require_text
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import at_most_one, excludes
@@ -37,7 +37,7 @@ _NOT_SEEN = "the bytes of the source are not seen here, so a lease alone guards 
 
 
 def _read_line(text: str, name: str) -> str:
-    if "\n" in values.not_empty(text, name):
+    if "\n" in require_text(text, name):
         raise UsageError(f"{name}: the text has more than one line", hint="repeat --line, or pipe it to --lines")
     return text
 
@@ -142,7 +142,7 @@ class AppendOptions(ContentOptions):
     def _read_settings(self, name: str) -> "Settings":
         from azguard.blobs.content.upload import Settings
 
-        return Settings(content_type=values.content_type(self.content_type, name, None), metadata=self.metadata or {})
+        return Settings(content_type=guess_content_type(self.content_type, name, None), metadata=self.metadata or {})
 
 
 def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContextManager[Any]]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import ContentOptions
-from azguard.cli.options.types import HEADER, METADATA, TEXT, ValueType, choice
+from azguard.cli.options.types import HEADER, METADATA, TEXT, ValueType, choice, require_text
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import any_of, checked, excludes
@@ -29,7 +29,7 @@ _NAME_BLOCKS = "name them with --block-id or -f FILE; for an empty blob: --allow
 def _read_block_id(text: str, name: str) -> str:
     from azguard.blobs.content import blocks
 
-    blocks.check_id(values.not_empty(text, name))
+    blocks.check_id(require_text(text, name))
     return text
 
 

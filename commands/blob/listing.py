@@ -9,9 +9,8 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, context
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.options import common
-from azguard.cli.options.types import TEXT, ValueType, choice
+from azguard.cli.options.types import TEXT, ValueType, choice, read_included
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from azguard.blobs.waiting import Waiting
 
 _UNTIL = ("exists", "absent", "changed", "unleased")
-_KINDS = ValueType("kinds", lambda text, _: values.parse_included(text))
+_KINDS = ValueType("kinds", lambda text, _: read_included(text))
 
 _LAST = "@last"
 _NOW = {

@@ -10,9 +10,9 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, nouns
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import ContentOptions, ListedRangeOptions
+from azguard.cli.options.content_headers import ContentOptions, ListedRangeOptions, guess_content_type
 from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, CreatedType, SourceUrl, read_source
 from azguard.cli.options.types import SIZE, size, whole
 from azguard.cli.parsing.rows import argument, flag, option
@@ -108,7 +108,7 @@ class PagePutOptions(ContentOptions):
                 hint="from the end of the content up to 8 TiB",
             )
         settings = Settings(
-            content_type=values.content_type(self.content_type, target.address.name, self.file),
+            content_type=guess_content_type(self.content_type, target.address.name, self.file),
             metadata=self.metadata or {},
         )
         planned = plan_pages(env, target, self.offset, creates=True)

@@ -7,11 +7,10 @@ from azguard.address import Kind
 from azguard.blobs import headers
 from azguard.cli import parts
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.nouns import Noun
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import HEADERS, NAME_HEADER, NOTHING_TO_SET, HeaderOptions
-from azguard.cli.options.types import ValueType, spelt
+from azguard.cli.options.types import ValueType, require_text, spelt
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import Rule, any_of, checked, needs, one_of
@@ -221,7 +220,7 @@ def tier(
 
 def _read_end(text: str, name: str) -> datetime:
     """Return a time in whole seconds, as the service keeps it."""
-    values.not_empty(text, name)
+    require_text(text, name)
     try:
         return read_http_date(parse_http_date(text, name))
     except UsageError:

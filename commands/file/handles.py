@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, streams, values
+from azguard.cli.input import addresses, streams
 from azguard.cli.options import common, locks
 from azguard.cli.options.locks import GuardedRunOptions
-from azguard.cli.options.types import TEXT, ValueType, choice, lasting, whole
+from azguard.cli.options.types import TEXT, ValueType, choice, lasting, require_text, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import checked, excludes, needs, one_of
@@ -31,7 +31,7 @@ _Recursive = Annotated[bool, flag("--recursive, -r", "Include all files and dire
 def _read_handle(text: str, name: str) -> str:
     if text == "*":
         raise UsageError(f"{name} is of one handle", hint="--close-all closes all")
-    return values.not_empty(text, name)
+    return require_text(text, name)
 
 
 _HANDLE = ValueType("handle", _read_handle)

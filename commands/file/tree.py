@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from azguard.address import Kind
 from azguard.cli import nouns, parts
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, streams, values
+from azguard.cli.input import addresses, streams
 from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
@@ -20,7 +20,7 @@ from azguard.cli.options.content_headers import (
     SmbPropertyOptions,
 )
 from azguard.cli.options.trees import FileTreeDeleteOptions
-from azguard.cli.options.types import DURATION, TEXT
+from azguard.cli.options.types import DURATION, TEXT, require_text
 from azguard.cli.options.types import size as size_type
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -260,5 +260,5 @@ def create_permission(
     target = env.locate(share, Kind.SHARE, writable=True)
     env.conditions(target)
     with streams.content(given.file, text=given.content if text is None else text) as stream:
-        permission = values.not_empty(stream.read().decode(errors="replace").strip(), "the permission")
+        permission = require_text(stream.read().decode(errors="replace").strip(), "the permission")
     env.out.show(shares.create_permission(target, permission, env.deadline))

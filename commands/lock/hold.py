@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar
 from azguard.address import Kind
 from azguard.cli import completers, context, signals
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, values
+from azguard.cli.input import addresses
 from azguard.cli.input.addresses import Lock
 from azguard.cli.options import common, leases
 from azguard.cli.options.locks import LockOptions
-from azguard.cli.options.types import DURATION, GUID, TEXT, ValueType, whole
+from azguard.cli.options.types import DURATION, GUID, TEXT, ValueType, read_duration, read_whole, require_text, whole
 from azguard.cli.output import stream
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -44,13 +44,13 @@ EnvFile = Annotated[
 def _read_busy_status(text: str, name: str) -> int:
     if text.strip("0") == "" and text:
         raise UsageError(f"{name} 0: the steps that follow would run without the lock", hint="-E 1 to 255")
-    return values.whole(text, name, 1, 255)
+    return read_whole(text, name, 1, 255)
 
 
 def _read_until(text: str, name: str) -> HeldUntil:
-    values.not_empty(text, name)
+    require_text(text, name)
     try:
-        return HeldUntil(seconds=values.duration(text, name))
+        return HeldUntil(seconds=read_duration(text, name))
     except UsageError:
         pass  # It is a time, or nothing.
     try:

@@ -14,10 +14,9 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, context
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.messages import HIDING, HIDING_OF_RECEIVED, Encoding, PoisonQueue, locate_poison
-from azguard.cli.options.types import COUNT, DURATION, FILE, JMESPATH, TEXT, ValueType, lasting, whole
+from azguard.cli.options.types import COUNT, DURATION, FILE, JMESPATH, TEXT, ValueType, lasting, read_whole, whole
 from azguard.cli.output import terminal
 from azguard.cli.output.terminal import LiveLine
 from azguard.cli.parsing import command_line
@@ -51,7 +50,7 @@ _LONGEST_NAME = 63
 def _read_poison_status(text: str, name: str) -> int:
     from azguard.worker.settings import AGAIN_STATUS
 
-    found = values.whole(text, name, 1, 255)
+    found = read_whole(text, name, 1, 255)
     if found == AGAIN_STATUS:
         raise UsageError(
             f"{name} {found} contradicts the exit protocol: with {found} a message is tried again",

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.input.accounts import secret
+from azguard.cli.options.types import read_seconds
 from azguard.commands.blob.append import AppendOptions
 from azguard.errors import Changed, ConfigError, UsageError
 from tests.support.cases import cases
@@ -27,7 +28,7 @@ def test_a_folder_is_refused_with_an_option_that_the_command_has(
 @cases(("text", "hint"), ("0", "--wait 1s"), ("8d", "--wait 604800s"), ("1.5s", "--wait 2s"))
 def test_the_hint_at_a_number_of_seconds_is_near_what_was_typed(text: str, hint: str) -> None:
     with pytest.raises(UsageError) as refused:
-        values.seconds(text, "--wait", 1, 604800)
+        read_seconds(text, "--wait", 1, 604800)
     assert refused.value.hint == hint
 
 
