@@ -68,7 +68,7 @@ app = Group("Many command lines in one process.")
 @app.command(
     spec=common.remote("each line has conditions of its own"),
     rules=(
-        checked("--file", "each line is a command that can run beside others", "batch.refuse"),
+        checked("--file", "each line is a command that can run beside others", "batch.require_runnable"),
         checked("--dry-run", "each line is understood", "batch.tell_checks"),
     ),
 )
@@ -153,17 +153,28 @@ def _check_all(works: "Iterable[LineWork]", results: "_Results", *, is_preview: 
     return ready
 
 
-def refuse(ready: "ReadyCommand") -> None:
-    """Refuse a command that cannot run beside others in one process."""
-    name, params = ready.env.command, ready.params
-    reason = next((why for each, why in _ALONE.items() if f"{name} ".startswith(f"{each} ")), None)
-    if any("CMD" in row.metavar and params[row.name] for row in ready.node.own):
-        reason = "it runs a command of yours"
-    if reason is not None:
-        raise UsageError(f"{name} cannot run in a batch: {reason}", hint="run it by itself")
-    options = ready.node.list_options()
+def require_runnable(ready: "ReadyCommand | None", shared: Mapping[str, Any]) -> "ReadyCommand":
+    """Return the command of a line, if it can run beside others in one process."""
+    if ready is None:
+        raise UsageError("this line shows help, and does nothing", hint="leave it out")
+    typed = {**shared, **ready.params}
+    option = next((name for name in _NOT_IN_A_LINE if typed.get(name)), None)
+    if option is not None:
+        raise UsageError(f"--{option} is not for a line of a batch", hint=f"leave --{option} out of the line")
+    if shared.get("output") not in (None, "json", "none"):
+        raise UsageError("the result of a line is JSON", hint="leave -o out; --query picks from the result")
+    if (reason := _find_reason_to_run_alone(ready)) is not None:
+        raise UsageError(f"{ready.env.command} cannot run in a batch: {reason}", hint="run it by itself")
+    options, params = ready.node.list_options(), ready.params
     if "--result" in options and params[options["--file"].name] in (None, "-") and not params["recursive"]:
         raise UsageError("the content would go to stdout, where the results are", hint="-f FILE writes it to a file")
+    return ready
+
+
+def _find_reason_to_run_alone(ready: "ReadyCommand") -> str | None:
+    if any("CMD" in row.metavar and ready.params[row.name] for row in ready.node.own):
+        return "it runs a command of yours"
+    return next((why for each, why in _ALONE.items() if f"{ready.env.command} ".startswith(f"{each} ")), None)
 
 
 class _Results(Lines):
@@ -292,20 +303,11 @@ def _parse(line: Line, facts: Facts) -> "ReadyCommand":
     from azguard.cli.parsing import parser  # which completion does not need
 
     try:
-        ready = parser.parse(facts, list(line.words))
+        return require_runnable(parser.parse(facts, list(line.words)), facts.shared)
     except CommandMissing as missing:
         # People would be shown the help of the group, which does not name the line.
-        raise UsageError(missing.message, hint=missing.hint) from None
-    if ready is None:
-        raise UsageError("this line shows help, and does nothing", hint="leave it out")
-    typed = {**facts.shared, **ready.params}
-    option = next((name for name in _NOT_IN_A_LINE if typed.get(name)), None)
-    if option is not None:
-        raise UsageError(f"--{option} is not for a line of a batch", hint=f"leave --{option} out of the line")
-    if facts.shared.get("output") not in (None, "json", "none"):
-        raise UsageError("the result of a line is JSON", hint="leave -o out; --query picks from the result")
-    refuse(ready)
-    return ready
+        told = UsageError(missing.message, hint=missing.hint)
+    raise told
 
 
 @frozen

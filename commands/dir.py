@@ -8,7 +8,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import SOME_SMB_PROPERTY, SmbPropertyOptions
+from azguard.cli.options.content import SOME_SMB_PROPERTY, SmbPropertyOptions
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import declare_metadata

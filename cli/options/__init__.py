@@ -2,14 +2,12 @@
 
 Of many commands:
 
-``common``          the options that are declared once for many commands
+``common``    the options that are declared once for many commands
 
 By what a command is about:
 
-``content_headers`` of ``put`` and ``set-properties``: content, headers, which bytes
-``copies``          of what names the source of a copy
-``trees``           of trees of files, and the run that they describe
-``messages``        of messages, and which receipt is meant
-``leases``          of leases, and how one is broken
-``locks``           of a lock that is held, and of what runs a command under one
+``content``   of ``put``, ``get`` and ``copy``: headers, properties, which bytes, the source
+``trees``     of trees of files, and the run that they describe
+``messages``  of messages, and which receipt is meant
+``leases``    of leases and locks: how one is acquired, held and broken, and of what runs a command under one
 """

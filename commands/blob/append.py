@@ -10,8 +10,15 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import ContentOptions, guess_content_type
-from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, CreatedType, SourceUrl, read_source
+from azguard.cli.options.content import (
+    OF_CREATED,
+    OF_SOURCE,
+    ContentOptions,
+    CreatedType,
+    SourceUrl,
+    guess_content_type,
+    read_source,
+)
 from azguard.cli.options.types import ValueType, choice, require_text
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group

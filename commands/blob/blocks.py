@@ -8,7 +8,7 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import ContentOptions
+from azguard.cli.options.content import ContentOptions
 from azguard.cli.options.types import HEADER, METADATA, TEXT, ValueType, choice, require_text
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group

@@ -9,7 +9,7 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import DownloadOptions, PutContentOptions, SpanOptions
+from azguard.cli.options.content import DownloadOptions, PutContentOptions, SpanOptions
 from azguard.cli.options.trees import Folder, TreeGetOptions, TreeOptions, TreePutOptions, refuse_second
 from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import argument, flag, option

@@ -12,8 +12,16 @@ from azguard.cli import completers, nouns
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import ContentOptions, ListedRangeOptions, guess_content_type
-from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, CreatedType, SourceUrl, read_source
+from azguard.cli.options.content import (
+    OF_CREATED,
+    OF_SOURCE,
+    ContentOptions,
+    CreatedType,
+    ListedRangeOptions,
+    SourceUrl,
+    guess_content_type,
+    read_source,
+)
 from azguard.cli.options.types import SIZE, size, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group

@@ -9,7 +9,7 @@ from azguard.cli import parts
 from azguard.cli.context import Environment
 from azguard.cli.nouns import Noun
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import HEADERS, NAME_HEADER, NOTHING_TO_SET, HeaderOptions
+from azguard.cli.options.content import HEADERS, NAME_HEADER, NOTHING_TO_SET, HeaderOptions
 from azguard.cli.options.types import ValueType, require_text, spelt
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group

@@ -80,7 +80,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         yield lambda: None
         return
     from azguard.cli.options import leases
-    from azguard.cli.options.locks import acquire_settings
+    from azguard.cli.options.leases import acquire_settings
     from azguard.leases.state import DEFAULT_SECONDS
     from azguard.locks.run import hold_lock
 

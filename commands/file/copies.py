@@ -9,8 +9,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.nouns import Noun
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import SmbPropertyOptions
-from azguard.cli.options.copies import RULES, declare_abort, find_ends, locate_source
+from azguard.cli.options.content import RULES, SmbPropertyOptions, declare_abort, find_ends, locate_source
 from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group

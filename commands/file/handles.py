@@ -9,8 +9,8 @@ from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams
-from azguard.cli.options import common, locks
-from azguard.cli.options.locks import GuardedRunOptions
+from azguard.cli.options import common, leases
+from azguard.cli.options.leases import GuardedRunOptions
 from azguard.cli.options.types import TEXT, ValueType, choice, lasting, require_text, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -77,7 +77,7 @@ class FileLockOptions:
 
     run: GuardedRunOptions = field(default_factory=GuardedRunOptions)
     share: Annotated[str, option("--share", "none|read", "What others may do with the file.", choice)] = "none"
-    shared: locks.Shared = False
+    shared: leases.Shared = False
     byte_range: Annotated[
         ByteRange | None, option("--range", "OFFSET:LENGTH", "Lock only these bytes; they need not exist.", RANGE)
     ] = None
@@ -108,7 +108,7 @@ def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOption
         ConfigError: there is no account key.
         CommandNotFound, NotExecutable: there is no such command.
     """
-    addresses, command = locks.split(words, env.argv, example=_EXAMPLE)
+    addresses, command = leases.split(words, env.argv, example=_EXAMPLE)
     if len(addresses) > 1:
         raise UsageError(
             f"one run locks one file, and {len(addresses)} are named",

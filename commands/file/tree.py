@@ -10,7 +10,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams
 from azguard.cli.nouns import Noun, declare_exists, declare_show
 from azguard.cli.options import common
-from azguard.cli.options.content_headers import (
+from azguard.cli.options.content import (
     HEADERS,
     NAME_HEADER,
     NOTHING_TO_SET,

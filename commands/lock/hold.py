@@ -10,7 +10,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.input.addresses import Lock
 from azguard.cli.options import common, leases
-from azguard.cli.options.locks import LockOptions
+from azguard.cli.options.leases import LockOptions
 from azguard.cli.options.types import DURATION, GUID, TEXT, ValueType, read_duration, read_whole, require_text, whole
 from azguard.cli.output import stream
 from azguard.cli.parsing.rows import argument, flag, option

@@ -12,7 +12,7 @@ from azguard.cli import completers, context, redaction
 from azguard.cli.context import Environment
 from azguard.cli.input.addresses import FILES, locks
 from azguard.cli.options import common, leases
-from azguard.cli.options.locks import GuardedRunOptions, LockOptions, split
+from azguard.cli.options.leases import GuardedRunOptions, LockOptions, split
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group

@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.cli.options.content_headers import _read_time
+from azguard.cli.options.content import _read_time
 from azguard.errors import UsageError
 from tests.support.cases import cases
 
