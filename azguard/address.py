@@ -135,10 +135,7 @@ def parse(text: str, kind: Kind | None = None, endpoints: naming.Endpoints = dic
     """
     naming.check_text(text, "the address")
     if not text.strip():
-        raise UsageError(
-            "the address is empty",
-            reason="address_empty",
-        )
+        raise UsageError("the address is empty", reason="address_empty")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
         return _parse_url(text, kind, endpoints)
     _refuse_cut_url(text)
@@ -222,10 +219,7 @@ def _build_checked(kind: Kind, body: str, text: str, snapshot: str | None, versi
         )
     for value, suffix in ((snapshot, "snapshot"), (version, "versionid")):
         if value is not None and not is_snapshot_time(value):
-            raise UsageError(
-                f"?{suffix}={value} is not one the service hands out",
-                reason="snapshot_malformed",
-            )
+            raise UsageError(f"?{suffix}={value} is not one the service hands out", reason="snapshot_malformed")
     address = Address(kind, parts, snapshot, version)
     naming.check(address.kind, address.kind.service, address.parts)
     return address

@@ -65,10 +65,7 @@ def check_text(text: str, what: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         shown = ascii(text.encode("utf-8", "surrogateescape"))[2:-1] if _is_typed(text) else ascii(text)[1:-1]
-        raise UsageError(
-            f"{what} is not UTF-8: {shown}",
-            reason="text_not_utf8",
-        ) from None
+        raise UsageError(f"{what} is not UTF-8: {shown}", reason="text_not_utf8") from None
 
 
 def _is_typed(text: str) -> bool:
@@ -89,10 +86,7 @@ def _check_first(service: str, name: str) -> None:
         )
     elif not re.fullmatch(_CONTAINER_NAME, name):
         noun = {"blob": "container", "queue": "queue", "file": "share"}[service]
-        raise UsageError(
-            f"{name!r} is not a {noun} name",
-            reason="container_name_malformed",
-        )
+        raise UsageError(f"{name!r} is not a {noun} name", reason="container_name_malformed")
 
 
 def _check_blob_name(name: str) -> None:

@@ -35,9 +35,7 @@ from azguard.resources.properties import KeptShown, describe_kept
 from azguard.times import http_date
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
-from azguard.wire.operations.containers import (
-    CONTAINER_DELETE,
-)
+from azguard.wire.operations.containers import CONTAINER_DELETE
 from azguard.wire.rows import Condition
 
 

@@ -116,7 +116,7 @@ class LeasableBlob(UpdatableResource, ABC):
         lease_id: str | None,
         deadline: Deadline,
     ) -> CommittedVersion:
-        stamped = add_lineage(metadata, state, lineage)
+        stamped = with_lineage(metadata, state.carry_on(lineage))
         from azguard.resources import parts  # which an update that writes the content does not need
 
         return CommittedVersion.of(parts.send_metadata(self.target, stamped, _condition_on(state, lease_id), deadline))
@@ -174,7 +174,7 @@ class BlobContent(LeasableBlob):
         settings = replace(kept.settings, tags=tags, tier=tier)
         if lineage is not None:
             lineage = replace(lineage, tiered=settings.tier is not None)
-        stamp = add_lineage(settings.metadata or {}, state, lineage).get(KEY)
+        stamp = with_lineage(settings.metadata or {}, state.carry_on(lineage)).get(KEY)
         upload = Upload(
             target=self.target,
             settings=settings,
@@ -307,11 +307,6 @@ def to_missing_version(error: NotFound, content: bytes, preserved: object) -> Cu
     if error.service_code == "ContainerNotFound":
         raise error
     return CurrentVersion(content=content, etag=None, lineage=Lineage(), preserved=preserved)
-
-
-def add_lineage(metadata: Mapping[str, str], state: CurrentVersion, lineage: Lineage | None) -> dict[str, str]:
-    """Return metadata with the lineage: the new one, or the current one if ``lineage`` is None."""
-    return with_lineage(metadata, state.carry_on(lineage))
 
 
 def _refuse_other_types(target: Target, found: Any) -> None:

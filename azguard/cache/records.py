@@ -173,10 +173,7 @@ def parse_records(records: Iterable[Mapping[str, object]]) -> Iterator[Row]:
 
 def _parse_record(found: Mapping[str, object], line: int) -> Row:
     if not isinstance(found, Mapping):
-        raise UsageError(
-            f"line {line} is not a record",
-            reason="cache_record_not_object",
-        )
+        raise UsageError(f"line {line} is not a record", reason="cache_record_not_object")
     for field in found:
         if field not in _FIELDS:
             raise UsageError(f"line {line}: there is no field {field!r}")

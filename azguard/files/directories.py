@@ -90,10 +90,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         tell_of_source(source, None, deadline),
     ):
         settled = send_until_settled(request, deadline)
-    return DirectoryRenamed(
-        **describe_write(target, conditions.guard, settled),
-        previous_etag=quote_etag(before.etag),
-    )
+    return DirectoryRenamed(**describe_write(target, conditions.guard, settled), previous_etag=quote_etag(before.etag))
 
 
 def preview_rename(

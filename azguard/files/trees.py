@@ -159,16 +159,14 @@ class _FileFolders:
         yield ListedItem(name, is_folder=True)
 
     def _walk_below(self, name: str, deadline: Deadline) -> Iterator[ListedItem]:
-        for each in entries.list_entries(self._locate_listed(name), deadline, prefix=None, limit=None):
+        folder = self.locate(name) if name else self.share
+        for each in entries.list_entries(folder, deadline, prefix=None, limit=None):
             path = f"{name}/{each.name}" if name else each.name
             if each.type == Kind.DIR:
                 yield from self._walk(path, deadline)
             else:
                 # No MD5: the service keeps the one that a writer once sent, also after other writes.
                 yield ListedItem(path, each.etag, each.last_modified, each.content_length)
-
-    def _locate_listed(self, name: str) -> Target:
-        return self.locate(name) if name else self.share
 
 
 class FileSettings(NamedTuple):
@@ -177,10 +175,6 @@ class FileSettings(NamedTuple):
     headers: ContentHeaders
     smb: SmbProperties
     metadata: Mapping[str, str]
-
-
-def _choose_no_settings(name: str) -> FileSettings:  # noqa: ARG001  # whatever its name
-    return FileSettings(ContentHeaders(), SmbProperties(), {})
 
 
 @frozen(kw_only=True)
@@ -193,7 +187,7 @@ class FileTree(TreeStore):
     GET = FILE_GET
     DELETE = FILE_DELETE
 
-    settings: Callable[[str], FileSettings] = _choose_no_settings
+    settings: Callable[[str], FileSettings] = lambda name: FileSettings(ContentHeaders(), SmbProperties(), {})
     guarding: Guarding
 
     @cached_property

@@ -149,10 +149,6 @@ class LeasedUpdate(UpdatableResource, ABC):
         held = {} if self.lease_id is None else metadata or {}
         return {key: value for key, value in held.items() if key.lower() == OWNER}
 
-    def kept_metadata(self, metadata: Mapping[str, str] | None) -> dict[str, str]:
-        """Return the metadata that new content leaves as they are."""
-        return {**drop_own(metadata), **self.callers_record(metadata)}
-
     def set_metadata(self, state: CurrentVersion, stamped: Mapping[str, str], deadline: Deadline) -> Commit:
         """Return the request that replaces all metadata of the version read."""
 
@@ -233,7 +229,7 @@ class FileContent(LeasedUpdate):
                 content=content,
                 etag=etag,
                 lineage=lineage,
-                preserved=Kept.of(found, self.kept_metadata(found.metadata)),
+                preserved=Kept.of(found, {**drop_own(found.metadata), **self.callers_record(found.metadata)}),
                 last_modified=found.last_modified,
                 content_type=found.content_settings.content_type,
             )

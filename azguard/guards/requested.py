@@ -237,11 +237,7 @@ def resolve_lease_id(asked: str | None, held: str | None) -> str | None:
         return None
     if asked == HELD:
         if held is None:
-            raise UsageError(
-                "@held: this scope holds no such lease",
-                argument="lease_id",
-                reason="lease_not_held_here",
-            )
+            raise UsageError("@held: this scope holds no such lease", argument="lease_id", reason="lease_not_held_here")
         return held
     return parse_guid(asked, "lease_id")
 

@@ -185,11 +185,6 @@ def check_reads(request: LockRequest) -> None:
         )
 
 
-def _has_readers(seen: QueueLook, time: RequestTime) -> bool:
-    """Return whether readers are inside; those that have died are not, and cannot come back after this."""
-    return any(_is_inside(reader, time) for reader in seen.readers)
-
-
 def _is_inside(reader: Reader, time: RequestTime) -> bool:
     return reader.is_inside or not _delete_dead(reader.target, reader.state.etag, time)
 
@@ -240,7 +235,8 @@ class Draining:
         # After the lease was granted, so that a reader that this does not see will see the lease.
         seen = queue.look(self.held.target, self._time.start())
         self.readers = len(seen.readers)
-        is_empty = not _has_readers(seen, self._time)
+        # Readers that have died are not inside, and cannot come back after this.
+        is_empty = not any(_is_inside(reader, self._time) for reader in seen.readers)
         self._renew()
         return is_empty and not self.is_lost and self._settings.now() < self._renewed_at + self.held.seconds / 3
 

@@ -81,7 +81,7 @@ def get_metadata(target: Target, deadline: Deadline) -> MetadataShown:
     Raises:
         NotFound: there is no such queue.
     """
-    stamped = _fetch_metadata(target, deadline)
+    stamped = properties.fetch(target, Conditions(), deadline).metadata
     return MetadataShown(
         address=str(target.address),
         etag=_compute_etag(stamped),
@@ -111,10 +111,6 @@ def replace_metadata(target: Target, wanted: Mapping[str, str], conditions: Cond
     return without_time(target, conditions.guard, done.settled.attempts, _compute_etag(done.stamped))
 
 
-def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
-    return dict(properties.fetch(target, Conditions(), deadline).metadata)
-
-
 def _compute_etag(stamped: Mapping[str, str]) -> str:
     """Return the ETag that azguard makes of metadata with its own entry: no two writes of azguard have the same one."""
     canonical = sorted((name.lower(), value) for name, value in stamped.items())
@@ -126,7 +122,7 @@ class QueueMetadataUpdate(ComparedMetadata):
     """The metadata of a queue, as a JSON object of strings; their version is azguard's own, of their content."""
 
     def fetch(self, deadline: Deadline) -> StampedMetadata:
-        stamped = _fetch_metadata(self.target, deadline)
+        stamped = properties.fetch(self.target, Conditions(), deadline).metadata
         return StampedMetadata(stamped, _compute_etag(stamped))
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:

@@ -306,10 +306,7 @@ def parse_policies(value: Any, rules: PolicyRules) -> Policies:
     """
     found = value.get("policies") if isinstance(value, dict) and isinstance(value.get("policies"), dict) else value
     if not isinstance(found, dict) or any(not isinstance(each, dict | None) for each in found.values()):
-        raise UsageError(
-            "the access policies are not a JSON object of objects",
-            reason="acl_not_object",
-        )
+        raise UsageError("the access policies are not a JSON object of objects", reason="acl_not_object")
     if len(found) > _MOST:
         raise UsageError(f"there are {len(found)} access policies, and {rules.owner} has at most {_MOST}")
     return {name: _parse_policy(name, policy or {}, rules) for name, policy in found.items()}

@@ -360,10 +360,7 @@ def _check_name(name: str) -> None:
     categories = [unicodedata.category(each) for each in name]
     valid = bool(name) and (name[0] == "_" or categories[0] in _LETTERS) and set(categories) <= set(_FOLLOWING)
     if not valid:
-        raise UsageError(
-            f"{name!r} is not a property name the service takes",
-            reason="property_name_malformed",
-        )
+        raise UsageError(f"{name!r} is not a property name the service takes", reason="property_name_malformed")
 
 
 def _check_value(name: str, kind: str, value: Any) -> None:

@@ -28,8 +28,8 @@ MOST_BYTES = 16 * 1024 * 1024
 
 
 def encode(entity: Mapping[str, Any]) -> bytes:
-    """Return an entity as JSON in the service's order, with its timestamp."""
-    return _json(entity)
+    """Return an entity as JSON, in its order."""
+    return json.dumps(entity, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def encode_canonical(entity: Mapping[str, Any]) -> bytes:
@@ -39,7 +39,7 @@ def encode_canonical(entity: Mapping[str, Any]) -> bytes:
         canonical[name] = _spell(kind, value)
         if kind not in _IMPLIED:
             canonical[name + ANNOTATION] = kind
-    return _json(canonical)
+    return encode(canonical)
 
 
 def parse(content: bytes) -> Entity:
@@ -65,10 +65,7 @@ def canonicalize(content: bytes, address: Address) -> bytes:
     keys = dict(zip(KEYS, address.parts[1:], strict=True))
     for name, part in keys.items():
         if entity.get(name, part) != part or entity.get(name + ANNOTATION, edm.STRING) != edm.STRING:
-            raise TransformFailed(
-                f"{name} is part of the entity's name and cannot change",
-                reason="entity_key_changed",
-            )
+            raise TransformFailed(f"{name} is part of the entity's name and cannot change", reason="entity_key_changed")
     try:
         edm.check_limits({**entity, **keys})
         return encode_canonical({**entity, **keys})
@@ -91,7 +88,7 @@ def drop_orphan_types(before: bytes, after: bytes) -> bytes:
         for name in new
         if name.endswith(ANNOTATION) and (bare := name.removesuffix(ANNOTATION)) not in new and bare in old
     }
-    return _json({name: value for name, value in new.items() if name not in orphans}) if orphans else after
+    return encode({name: value for name, value in new.items() if name not in orphans}) if orphans else after
 
 
 def _spell(kind: str, value: Any) -> Any:
@@ -109,10 +106,6 @@ def _trim_fraction(text: str) -> str:
     whole, _, fraction = text.removesuffix("Z").partition(".")
     fraction = fraction.rstrip("0")
     return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
-
-
-def _json(entity: Mapping[str, Any]) -> bytes:
-    return json.dumps(entity, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
 class EntityCopy(NamedTuple):

@@ -277,10 +277,7 @@ def property_path(path: Path) -> Path:
     """
     whole = _find_property(path)
     if whole is None or whole.removesuffix(ANNOTATION) in ("", KEY):
-        raise UsageError(
-            f"{path.text!r} is not a property: an entity is flat",
-            reason="property_path_malformed",
-        )
+        raise UsageError(f"{path.text!r} is not a property: an entity is flat", reason="property_path_malformed")
     return Path(path.text, (Step(whole),))
 
 

@@ -206,8 +206,8 @@ MUTANTS = (
         "a write loses the metadata of others",
         "2, the loop",
         _CONTENT,
-        "        stamp = add_lineage(settings.metadata or {}, state, lineage).get(KEY)",
-        "        stamp = add_lineage(settings.metadata or {}, state, lineage).get(KEY)\n"
+        "        stamp = with_lineage(settings.metadata or {}, state.carry_on(lineage)).get(KEY)",
+        "        stamp = with_lineage(settings.metadata or {}, state.carry_on(lineage)).get(KEY)\n"
         "        settings = replace(settings, metadata={})",
         "updates, lineage",
     ),

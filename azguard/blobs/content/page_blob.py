@@ -172,14 +172,12 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
 
     answer = send_until_settled(WriteRequest(BLOB_PUT_PAGE_BLOB, given.target, look, send=send), deadline).answer
     etag: str = answer["etag"]
-    # Pages that another writer has written since leave the lineage as it is.
-    if answer.get("is_found") and _has_pages(given.target, etag, deadline.fresh()):
-        raise _build_never_read(given.target)
+    if answer.get("is_found"):
+        # Pages that another writer has written since leave the lineage as it is.
+        pages = walk_ranges(BLOB_GET_PAGE_RANGES, given.target, {"If-Match": etag}, deadline.fresh())
+        if any(True for _ in pages):
+            raise _build_never_read(given.target)
     return etag
-
-
-def _has_pages(target: Target, etag: str, deadline: Deadline) -> bool:
-    return any(True for _ in walk_ranges(BLOB_GET_PAGE_RANGES, target, {"If-Match": etag}, deadline))
 
 
 def _build_never_read(target: Target) -> Exists:
