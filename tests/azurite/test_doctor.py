@@ -123,13 +123,7 @@ def test_on_a_live_service_all_holds_in_400_requests(both: Account, cli: CliWorl
         requests <= 400,
         0.9 * said < requests < 1.1 * said,
         both.name in ran.out,
-    ) == (
-        0,
-        0,
-        True,
-        True,
-        False,
-    ), (said, ran.json)
+    ) == (0, 0, True, True, False), (said, ran.json)
 
 
 _METADATA = "blob set metadata"

@@ -96,13 +96,7 @@ def test_headers_metadata_and_tags_survive(target: Target, client: BlobClient) -
         client.get_blob_tags(),
         (settings.content_type, settings.content_encoding, settings.content_language),
         (settings.content_disposition, settings.cache_control),
-    ) == (
-        b"1!",
-        before.metadata,
-        {"fence": "42", "a b": "c/d"},
-        ("text/x-own", "x-enc", "de"),
-        ("inline", "max-age=7"),
-    )
+    ) == (b"1!", before.metadata, {"fence": "42", "a b": "c/d"}, ("text/x-own", "x-enc", "de"), ("inline", "max-age=7"))
 
 
 def test_a_chosen_tier_survives_every_update(target: Target, client: BlobClient) -> None:

@@ -78,10 +78,7 @@ def test_a_clock_that_the_service_does_not_tell_proves_nothing(tmp_path: Path) -
     ran, _ = play(
         tmp_path,
         (("message", "get", "jobs"), (RECEIVED,)),
-        (
-            ("message", "delete", MESSAGE),
-            (BUSY, Answer(404, "MessageNotFound", not_found("").headers)),
-        ),
+        (("message", "delete", MESSAGE), (BUSY, Answer(404, "MessageNotFound", not_found("").headers))),
     )
     assert ran[1].code == 74
 

@@ -197,10 +197,7 @@ def test_a_key_turns_back_no_row_that_was_as_wanted_and_names_one_change(cli: Cl
     first = update(cli, orders, "--set-string", "status=new", "--op-id", "k", **everywhere).json
     assert update(cli, orders, "--set-string", "status=old", where="RowKey lt '00004'").code == 0
     again = update(cli, orders, "--set-string", "status=new", "--op-id", "k", **everywhere).json
-    assert [first, again] == [
-        summary(orders, matched=10, unchanged=10),
-        summary(orders, matched=10, applied_before=10),
-    ]
+    assert [first, again] == [summary(orders, matched=10, unchanged=10), summary(orders, matched=10, applied_before=10)]
     assert len([each for each in orders.list_entities() if each["status"] == "old"]) == 4
     lines, counted = told(update(cli, orders, *INCREMENT, "--op-id", "k", **everywhere))
     assert {line["error"]["outcome"] for line in lines} == {"key_of_another_change"}

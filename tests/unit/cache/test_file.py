@@ -127,12 +127,7 @@ def test_damage_deep_in_the_file_is_found_when_it_is_read(tmp_path: Path) -> Non
     # All pages but the first, which says how the rest is laid out.
     path.write_bytes(content[:4096] + b"\x0d" * (len(content) - 4096))
     run = Run(tmp_path)
-    assert (len(run.warnings), run.cache.find_last(CONFIG), len(run.warnings), works(run.cache)) == (
-        0,
-        None,
-        1,
-        True,
-    )
+    assert (len(run.warnings), run.cache.find_last(CONFIG), len(run.warnings), works(run.cache)) == (0, None, 1, True)
 
 
 def test_damage_found_while_listing_ends_the_list(tmp_path: Path) -> None:
@@ -171,11 +166,7 @@ def test_the_file_of_a_newer_azguard_is_left_alone(tmp_path: Path) -> None:
     connection.close()
     before = (tmp_path / "etags.db").read_bytes()
     run = Run(tmp_path)
-    assert (run.cache.find_last(CONFIG), works(run.cache), len(list(run.cache.list_entries()))) == (
-        None,
-        True,
-        1,
-    )
+    assert (run.cache.find_last(CONFIG), works(run.cache), len(list(run.cache.list_entries()))) == (None, True, 1)
     run.cache.close()
     assert ((tmp_path / "etags.db").read_bytes() == before, run.names()) == (True, ["etags.db"])
     assert run.warnings == [

@@ -63,10 +63,7 @@ def test_a_lease_that_is_not_named_is_refused_as_the_evidence_says() -> None:
         for row in of_lease
     }
     found = {
-        row.name: (
-            promises.LEASE_MISSING if row.lease is Lease.REQUIRED else None,
-            promises.find_mismatch(row.noun),
-        )
+        row.name: (promises.LEASE_MISSING if row.lease is Lease.REQUIRED else None, promises.find_mismatch(row.noun))
         for row in of_lease
     }
     assert found == expected

@@ -299,10 +299,7 @@ def test_a_text_needs_no_quotes_of_json(content: str, text: str, result: str) ->
 def test_an_edit_applied_twice_does_not_remember_the_first_time() -> None:
     again = [edit("--set", 'a={"list": []}'), edit("--set", "a.list[-]=1"), edit("--increment", "a.n")]
     merge_twice = [edit("--merge-patch", "patch.json", b'{"a": {"list": []}}'), edit("--set", "a.list[-]=1")]
-    patch = [
-        edit("--json-patch", "patch.json", b'[{"op":"add","path":"/a","value":[]}]'),
-        edit("--set", "a[-]=1"),
-    ]
+    patch = [edit("--json-patch", "patch.json", b'[{"op":"add","path":"/a","value":[]}]'), edit("--set", "a[-]=1")]
     for steps in (again, merge_twice, patch):
         assert edits.apply(steps, b"{}") == edits.apply(steps, b"{}")
 

@@ -24,11 +24,7 @@ _SNAPSHOT: Asked = ("PUT", "work?restype=share&comp=snapshot", {})
 
 
 def _acquire(path: str, lease_id: str = A, seconds: int = -1) -> Asked:
-    headers = {
-        "x-ms-lease-action": "acquire",
-        "x-ms-lease-duration": str(seconds),
-        "x-ms-proposed-lease-id": lease_id,
-    }
+    headers = {"x-ms-lease-action": "acquire", "x-ms-lease-duration": str(seconds), "x-ms-proposed-lease-id": lease_id}
     return "PUT", f"{path}comp=lease", headers
 
 

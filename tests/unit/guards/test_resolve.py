@@ -426,10 +426,7 @@ def test_what_is_no_position_is_a_usage_error(typed: str) -> None:
 def test_the_lineage_goes_with_the_version_it_was_read_with_and_no_other() -> None:
     known = Remembered(SeenVersion(ETAG, "op.parent"))
     put = BLOB_PUT_BLOCK_BLOB
-    assert [resolved(put, asked(etag=each), BLOB, known).lineage for each in (ETAG, NEWER)] == [
-        "op.parent",
-        None,
-    ]
+    assert [resolved(put, asked(etag=each), BLOB, known).lineage for each in (ETAG, NEWER)] == ["op.parent", None]
 
 
 def test_a_file_that_two_versions_go_with_guards_nothing_and_both_are_named() -> None:

@@ -51,10 +51,7 @@ def test_near_its_end_a_write_gets_no_more_than_twice_the_time_for_asking() -> N
 
 def test_a_caller_may_say_how_long_the_answer_to_a_write_is_waited_for() -> None:
     deadline = at(Deadline(3), 2.9)
-    assert [write_timeouts(deadline, at_least=seconds).answer for seconds in (1.5, 0.01)] == [
-        1.5,
-        pytest.approx(0.1),
-    ]
+    assert [write_timeouts(deadline, at_least=seconds).answer for seconds in (1.5, 0.01)] == [1.5, pytest.approx(0.1)]
 
 
 @cases(

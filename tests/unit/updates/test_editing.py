@@ -252,10 +252,7 @@ def test_what_was_typed_outlives_ctrl_c(desk: Desk) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         desk.edit(interrupt)
-    assert (desk.files, desk.told[0].startswith("your text is kept in ")) == (
-        ["config.txt", "config.txt.base"],
-        True,
-    )
+    assert (desk.files, desk.told[0].startswith("your text is kept in ")) == (["config.txt", "config.txt.base"], True)
 
 
 def test_nothing_is_left_of_ctrl_c_before_anything_was_typed(desk: Desk) -> None:

@@ -189,10 +189,7 @@ def test_where_nothing_can_be_written_nothing_is_left(tmp_path: Path, monkeypatc
     assert (
         recording.save_unwritten_content(tmp_path / "kept", target(), b"new", NOW),
         list(tmp_path.rglob("*-*")),
-    ) == (
-        None,
-        [],
-    )
+    ) == (None, [])
 
 
 OURS, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)

@@ -209,12 +209,7 @@ def file() -> Any:
 #: An operation on a place, with what is sent; and the SDK's call.
 CASES: list[Case] = [
     *(case for target in (BLOB, SHARE, FILE, CONTAINER) for case in list_lease_cases(target)),
-    (
-        tables.TABLE_CREATE,
-        TABLE,
-        {"body": json.dumps({"TableName": "jobs"}).encode()},
-        lambda: table().create_table(),
-    ),
+    (tables.TABLE_CREATE, TABLE, {"body": json.dumps({"TableName": "jobs"}).encode()}, lambda: table().create_table()),
     (tables.TABLE_DELETE, TABLE, {}, lambda: table().delete_table()),
     (
         tables.TABLE_QUERY_TABLES,
@@ -230,12 +225,7 @@ CASES: list[Case] = [
         {"filter": "a eq 'b c'", "select": "a,b", "top": 5},
         lambda: next(table().query_entities("a eq 'b c'", select="a,b", results_per_page=5), None),
     ),
-    (
-        tables.TABLE_ENTITY_INSERT,
-        ENTITY,
-        {"body": edm.to_body(_ENTITY)},
-        lambda: table().create_entity(_TYPED),
-    ),
+    (tables.TABLE_ENTITY_INSERT, ENTITY, {"body": edm.to_body(_ENTITY)}, lambda: table().create_entity(_TYPED)),
     (
         tables.TABLE_ENTITY_UPDATE,
         ENTITY,
@@ -293,12 +283,7 @@ CASES: list[Case] = [
         {"popreceipt": "AgA+/=", "visibilitytimeout": 3},
         lambda: queue().update_message("id-1", "AgA+/=", visibility_timeout=3),
     ),
-    (
-        queues.QUEUE_DELETE_MESSAGE,
-        MESSAGE,
-        {"popreceipt": "AgA+/="},
-        lambda: queue().delete_message("id-1", "AgA+/="),
-    ),
+    (queues.QUEUE_DELETE_MESSAGE, MESSAGE, {"popreceipt": "AgA+/="}, lambda: queue().delete_message("id-1", "AgA+/=")),
     (queues.QUEUE_CLEAR_MESSAGES, QUEUE, {}, lambda: queue().clear_messages()),
     (
         blobs.BLOB_SET_METADATA,
@@ -314,12 +299,7 @@ CASES: list[Case] = [
             ContentSettings("text/x", content_md5=bytearray(b"abc"), cache_control="no-store"), headers=dict(HELD)
         ),
     ),
-    (
-        blobs.BLOB_RESIZE,
-        BLOB,
-        {"headers": HELD, "size": 1024},
-        lambda: blob().resize_blob(1024, headers=dict(HELD)),
-    ),
+    (blobs.BLOB_RESIZE, BLOB, {"headers": HELD, "size": 1024}, lambda: blob().resize_blob(1024, headers=dict(HELD))),
     *(
         (
             blobs.BLOB_SET_SEQUENCE_NUMBER,
@@ -675,12 +655,7 @@ CASES += [
         {"quota": 5, **add(_ID, LEASE_ID)},
         lambda: client_of(SHARE).set_share_properties(quota=5, **add(_ID, LEASE_ID)),
     ),
-    (
-        shares.SHARE_GET_STATS,
-        SHARE,
-        add(_ID, LEASE_ID),
-        lambda: client_of(SHARE).get_share_stats(**add(_ID, LEASE_ID)),
-    ),
+    (shares.SHARE_GET_STATS, SHARE, add(_ID, LEASE_ID), lambda: client_of(SHARE).get_share_stats(**add(_ID, LEASE_ID))),
     (
         shares.SHARE_UNDELETE,
         SHARE,
@@ -724,12 +699,7 @@ CASES += [
         {"prefix": "a b", "include": "timestamps,Etag", "maxresults": 3},
         lambda: list_by_sdk(ROOT),
     ),
-    (
-        shares.DIRECTORY_SET_PROPERTIES,
-        DIRECTORY,
-        _SMB,
-        lambda: client_of(DIRECTORY).set_http_headers(**_SMB_OF_SDK),
-    ),
+    (shares.DIRECTORY_SET_PROPERTIES, DIRECTORY, _SMB, lambda: client_of(DIRECTORY).set_http_headers(**_SMB_OF_SDK)),
     (
         shares.DIRECTORY_SET_METADATA,
         DIRECTORY,
