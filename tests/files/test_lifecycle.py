@@ -213,32 +213,20 @@ def test_what_was_never_read_is_deleted_only_if_that_is_said(files_cli: CliWorld
     ("words", "code", "hint"),
     [
         (("dir", "create", "{share}/a/b"), 44, "create it first: azguard dir create {share}/a"),
-        (
-            ("dir", "show", "nothing-here/a"),
-            44,
-            "check the name: azguard share list; to create it: azguard share create nothing-here",
-        ),
-        (
-            ("file", "list", "nothing-here"),
-            44,
-            "check the name: azguard share list; to create it: azguard share create nothing-here",
-        ),
-        (
-            ("dir", "delete", "{share}/full", ANYHOW),
-            40,
-            "a directory is deleted when it is empty; see azguard file list {share}/full",
-        ),
+        (("dir", "show", "nothing-here/a"), 44,
+         "check the name: azguard share list; to create it: azguard share create nothing-here"),
+        (("file", "list", "nothing-here"), 44,
+         "check the name: azguard share list; to create it: azguard share create nothing-here"),
+        (("dir", "delete", "{share}/full", ANYHOW), 40,
+         "a directory is deleted when it is empty; see azguard file list {share}/full"),
         (("dir", "show", "{share}"), 2, None),
         (("file", "show", "{share}/a//b"), 2, None),
         (("file", "show", "{share}/full"), 44, None),
         (("dir", "create", "{share}/f"), 40, "choose another name; see what is there: azguard file list {share}"),
-        (
-            ("file", "show", "{share}/f?snapshot=2020-01-01T00:00:00.0000000Z"),
-            44,
-            "see what there is: azguard share list --include snapshots --prefix {share}",
-        ),
+        (("file", "show", "{share}/f?snapshot=2020-01-01T00:00:00.0000000Z"), 44,
+         "see what there is: azguard share list --include snapshots --prefix {share}"),
     ],
-)
+)  # fmt: skip
 def test_an_error_tells_the_way_out(
     files_cli: CliWorld, share: str, words: tuple[str, ...], code: int, hint: str | None
 ) -> None:

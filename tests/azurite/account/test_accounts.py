@@ -176,22 +176,13 @@ def test_a_file_of_a_secret_that_holds_none_is_a_config_error(tmp_path: Path, co
     ({"profile": "build", "table_endpoint": "http://127.0.0.1:10000/fromenv"}, UsageError, "--table-endpoint"),
     ({"blob_endpoint": "https://data.example.com", "sas_token": SAS}, UsageError, "--account-name"),
     ({"blob_endpoint": "acc", "sas_token": SAS}, ConfigError, "not a URL"),
-    (
-        {"account_name": "a12", "sas_token": SAS, "blob_endpoint": f"http://127.0.0.1:10000/fromenv?{SAS}"},
-        ConfigError,
-        "carries a SAS",
-    ),
+    ({"account_name": "a12", "sas_token": SAS, "blob_endpoint": f"http://127.0.0.1:10000/fromenv?{SAS}"}, ConfigError,
+     "carries a SAS"),
     ({"account_name": "a12", "auth_mode": "login", "endpoint_suffix": "https://x"}, ConfigError, "suffix"),
-    (
-        {"account_name": "a12", "auth_mode": "login", "blob_endpoint": "https://a12.queue.core.windows.net"},
-        ConfigError,
-        "is of the queue service",
-    ),
-    (
-        {"account_name": "a12", "auth_mode": "login", "blob_endpoint": "https://b12.blob.core.windows.net"},
-        ConfigError,
-        "is of account 'b12'",
-    ),
+    ({"account_name": "a12", "auth_mode": "login", "blob_endpoint": "https://a12.queue.core.windows.net"}, ConfigError,
+     "is of the queue service"),
+    ({"account_name": "a12", "auth_mode": "login", "blob_endpoint": "https://b12.blob.core.windows.net"}, ConfigError,
+     "is of account 'b12'"),
     ({"account_name": "a12", "account_key": KEY, "sas_token": SAS}, UsageError, "--sas-token"),
     ({"account_name": "a12", "account_key": KEY, "auth_mode": "login"}, UsageError, "--auth-mode login"),
     ({"account_name": "a12", "auth_mode": "maybe"}, UsageError, "--auth-mode"),
@@ -201,7 +192,7 @@ def test_a_file_of_a_secret_that_holds_none_is_a_config_error(tmp_path: Path, co
     ({"account_name": "a12", "account_key": "###"}, ConfigError, "account key"),
     ({"account_name": "a12", "sas_token": "sv=1"}, ConfigError, "SAS"),
     ({"profile": "nosuch"}, ConfigError, "nosuch"),
-)
+)  # fmt: skip
 def test_contradictions_are_refused(file: Path, shared: dict[str, Any], error: type[AzguardError], named: str) -> None:
     with pytest.raises(error) as caught:
         choose(file, shared)

@@ -53,33 +53,17 @@ class Sent(NamedTuple):
     ("words", "before", "sent", "told"),
     ((*HOLD, "set"), FREE, Sent("PUT", "legalhold", "true"), (True, None, None)),
     ((*HOLD, "clear"), HELD, Sent("PUT", "legalhold", "false"), (False, None, None)),
-    (
-        (*POLICY, "set", "2031-01-01"),
-        FREE,
-        Sent("PUT", "immutabilityPolicies", None, Y2031, "Unlocked"),
-        (False, "2031-01-01T00:00:00Z", "unlocked"),
-    ),
-    (
-        (*POLICY, "set", "2030-01-01", "--shorten"),
-        UNTIL_2031,
-        Sent("PUT", "immutabilityPolicies", None, Y2030, "Unlocked"),
-        (False, "2030-01-01T00:00:00Z", "unlocked"),
-    ),
-    (
-        (*POLICY, "set", "2031-01-01", "--policy-mode", "Locked", "--cannot-be-undone"),
-        UNTIL_2030,
-        Sent("PUT", "immutabilityPolicies", None, Y2031, "Locked"),
-        (False, "2031-01-01T00:00:00Z", "locked"),
-    ),
+    ((*POLICY, "set", "2031-01-01"), FREE, Sent("PUT", "immutabilityPolicies", None, Y2031, "Unlocked"),
+     (False, "2031-01-01T00:00:00Z", "unlocked")),
+    ((*POLICY, "set", "2030-01-01", "--shorten"), UNTIL_2031,
+     Sent("PUT", "immutabilityPolicies", None, Y2030, "Unlocked"), (False, "2030-01-01T00:00:00Z", "unlocked")),
+    ((*POLICY, "set", "2031-01-01", "--policy-mode", "Locked", "--cannot-be-undone"), UNTIL_2030,
+     Sent("PUT", "immutabilityPolicies", None, Y2031, "Locked"), (False, "2031-01-01T00:00:00Z", "locked")),
     # It stays locked without a word of it.
-    (
-        (*POLICY, "set", "2031-01-01", "--cannot-be-undone"),
-        LOCKED,
-        Sent("PUT", "immutabilityPolicies", None, Y2031, "Locked"),
-        (False, "2031-01-01T00:00:00Z", "locked"),
-    ),
+    ((*POLICY, "set", "2031-01-01", "--cannot-be-undone"), LOCKED,
+     Sent("PUT", "immutabilityPolicies", None, Y2031, "Locked"), (False, "2031-01-01T00:00:00Z", "locked")),
     ((*POLICY, "clear"), UNTIL_2030, Sent("DELETE", "immutabilityPolicies"), (False, None, None)),
-)
+)  # fmt: skip
 def test_a_change_names_the_version_that_was_seen(
     tmp_path: Path, words: tuple[str, ...], before: Answer, sent: Sent, told: tuple[object, ...]
 ) -> None:

@@ -88,19 +88,13 @@ def is_held(cli: CliWorld, lock: str) -> bool:
 @pytest.mark.parametrize(
     ("path", "asked", "token"),
     [
-        (
-            "contoso/shop/actions/runs/71/attempts/2",
-            "/api/v3/repos/contoso/shop/actions/runs/71/attempts/2",
-            "Bearer ghs_verysecret",
-        ),
-        (
-            "contoso/shop/_build/results?buildId=71",
-            "/contoso/shop/_apis/build/builds/71?api-version=7.1",
-            "Bearer pipelines_verysecret",
-        ),
+        ("contoso/shop/actions/runs/71/attempts/2", "/api/v3/repos/contoso/shop/actions/runs/71/attempts/2",
+         "Bearer ghs_verysecret"),
+        ("contoso/shop/_build/results?buildId=71", "/contoso/shop/_apis/build/builds/71?api-version=7.1",
+         "Bearer pipelines_verysecret"),
     ],
     ids=["github", "pipelines"],
-)
+)  # fmt: skip
 def test_the_lock_of_a_finished_run_is_broken(cli: CliWorld, ci: CiService, path: str, asked: str, token: str) -> None:
     lock = hold(cli, f"{ci.url}/{path}")
     ci.body = {"id": 71, "status": "completed", "conclusion": "failure"}

@@ -67,20 +67,14 @@ _LACKS = (403, "AuthorizationPermissionMismatch")
         pytest.param(_share_sas(), "GET", "work/f?", _OK, id="the share's"),
         pytest.param(_share_sas(), "GET", "work?restype=directory&comp=list&", _LACKS, id="the share's, without list"),
         pytest.param(_share_sas(permission="l"), "GET", "work?restype=directory&comp=list&", _OK, id="with list"),
-        pytest.param(
-            _share_sas(permission="rwdlc"), "GET", "work?restype=share&", _LACKS, id="none for a share itself"
-        ),
+        pytest.param(_share_sas(permission="rwdlc"), "GET", "work?restype=share&", _LACKS,
+         id="none for a share itself"),
         pytest.param(_account_sas(), "GET", "?comp=list&", _OK, id="the account's"),
-        pytest.param(
-            _account_sas("o"),
-            "GET",
-            "?comp=list&",
-            (403, "AuthorizationResourceTypeMismatch"),
-            id="the account's, of another type",
-        ),
+        pytest.param(_account_sas("o"), "GET", "?comp=list&", (403, "AuthorizationResourceTypeMismatch"),
+         id="the account's, of another type"),
         pytest.param(_account_sas(), "DELETE", "work/f?", _LACKS, id="the account's, without delete"),
     ],
-)
+)  # fmt: skip
 def test_a_sas_allows_what_it_says(
     shared: FilesEmulator, sas: str, method: str, path: str, said: tuple[int, str | None]
 ) -> None:

@@ -34,24 +34,16 @@ PAT = base64.b64encode(b":pat_secret").decode()
     (GITHUB, {"GH_TOKEN": "gho_secret"}, API, "Bearer gho_secret"),
     (f"{GITHUB}/attempts/2", TOKEN, f"{API}/attempts/2", "Bearer ghs_secret"),
     (GITHUB, {**TOKEN, **ENTERPRISE}, API, None),
-    (
-        "https://git.contoso.com/contoso/shop/actions/runs/71",
-        {**TOKEN, **ENTERPRISE},
-        "https://git.contoso.com/api/v3/repos/contoso/shop/actions/runs/71",
-        "Bearer ghs_secret",
-    ),
+    ("https://git.contoso.com/contoso/shop/actions/runs/71", {**TOKEN, **ENTERPRISE},
+     "https://git.contoso.com/api/v3/repos/contoso/shop/actions/runs/71", "Bearer ghs_secret"),
     (PIPELINES, TOKEN, BUILDS, "Bearer pipelines_secret"),
     (PIPELINES.replace("%20", " "), TOKEN, BUILDS, "Bearer pipelines_secret"),
     (PIPELINES, {"AZURE_DEVOPS_EXT_PAT": "pat_secret"}, BUILDS, f"Basic {PAT}"),
     (PIPELINES, {**TOKEN, **SERVER}, BUILDS, None),
     (PIPELINES, {**TOKEN, "SYSTEM_COLLECTIONURI": "https://dev.azure.com/fabrikam/"}, BUILDS, None),
-    (
-        "https://tfs.contoso.com:8443/tfs/main/shop/_build/results?buildId=72&view=logs",
-        {**TOKEN, **SERVER},
-        "https://tfs.contoso.com:8443/tfs/main/shop/_apis/build/builds/72?api-version=7.1",
-        "Bearer pipelines_secret",
-    ),
-)
+    ("https://tfs.contoso.com:8443/tfs/main/shop/_build/results?buildId=72&view=logs", {**TOKEN, **SERVER},
+     "https://tfs.contoso.com:8443/tfs/main/shop/_apis/build/builds/72?api-version=7.1", "Bearer pipelines_secret"),
+)  # fmt: skip
 def test_a_run_is_asked_about_at_its_own_service_and_a_token_goes_to_its_own_alone(
     url: str, environ: Mapping[str, str], asked: str, authorization: str | None
 ) -> None:

@@ -215,11 +215,8 @@ def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
     ("blob.put_page", "source-if-tags", "only Copy Blob honours it"),
     ("blob.put_page", "max-size", "only Append Block and Append Block From URL honour it"),
     ("blob.put_block_blob", "source-if-match", "only Append Block From URL, Copy Blob and Put Page From URL honour it"),
-    (
-        "container.create",
-        "if-none-match",
-        "Create Container never replaces anything, so it needs no create-only condition",
-    ),
+    ("container.create", "if-none-match",
+     "Create Container never replaces anything, so it needs no create-only condition"),
     (
         "table.entity_insert_or_merge",
         "if-none-match",
@@ -228,12 +225,9 @@ def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
     ),
     ("table.entity_update", "if-none-match", "Update Entity honours only if-match"),
     ("file.create", "if-match", "Azure Files evaluates no conditions, neither on reads nor on writes"),
-    (
-        "queue.delete_message",
-        "if-match",
-        "the Queue service has no ETags and evaluates no conditions; the pop receipt takes their place",
-    ),
-)
+    ("queue.delete_message", "if-match",
+     "the Queue service has no ETags and evaluates no conditions; the pop receipt takes their place"),
+)  # fmt: skip
 def test_why_a_condition_is_not_honoured_is_said_in_one_sentence(operation: str, condition: str, sentence: str) -> None:
     assert why_not(ALL[operation], Condition(condition)) == sentence
 
