@@ -28,7 +28,7 @@ _EQUALS = r"(?:=|%3D|%253D)"
 _QUOTE = r"\\*[\"']"
 _NAMES = (
     "account_?key|shared_?access_?key|account-key|sas_?token|sas-token|"
-    "(?:x-ms-)?encryption[_-]key|client_secret|client_assertion|access_token|refresh_token|id_token"
+    "(?:x-ms-)?(?:source[_-])?encryption[_-]key|client_secret|client_assertion|access_token|refresh_token|id_token"
 )
 _BEGINS = r"(?:(?<![a-z0-9_])|(?<=%26)|(?<=%3F)|(?<=%2526)|(?<=%253F)|(?<=%3B))"
 _TOKEN = r"[A-Za-z0-9._~+/%*=-]*[A-Za-z0-9_~+/%*=-]"  # noqa: S105  # what one looks like
@@ -56,7 +56,7 @@ def _rules() -> tuple[re.Pattern[str], ...]:
         # A header on a line of its own, whatever its scheme.
         _rule(r"^([ \t>*]*[\w-]*authorization:[ \t]*)[^\s'\"][^\n]*$", re.IGNORECASE | re.MULTILINE),
         # A header in a sentence: its scheme and one word, or its one word.
-        _rule(rf"((?:authorization|x-ms-encryption-key)\s*[:=]\s*)(?:(?:{_SCHEMES})\s+)?[^\s'\",;()\\]+"),
+        _rule(rf"((?:authorization|x-ms-(?:source-)?encryption-key)\s*[:=]\s*)(?:(?:{_SCHEMES})\s+)?[^\s'\",;()\\]+"),
         # A scheme without its header. A word of prose, as in "Basic authentication", is no token.
         _rule(r"(\bSharedKey(?:Lite)?\s+)[^\s:'\"]+:[A-Za-z0-9+/%*=]+"),
         _rule(

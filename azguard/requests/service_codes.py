@@ -168,7 +168,7 @@ _NOT_PROVISIONED = RefusalWords("a limit of the account or of the share does not
 THROTTLED = {
     "SnaphotOperationRateExceeded": RefusalWords("snapshots of {0} are taken too fast", "busy"),
     "SnapshotOperationRateExceeded": RefusalWords("snapshots of {0} are taken too fast", "busy"),
-    "AccountBeingCreated": RefusalWords("the account of {0} is still being made", "account_being_created"),
+    "AccountBeingCreated": RefusalWords("the account is still being made", "account_being_created"),
 }
 # What is in use: others have it open, or it is on its way to be deleted or copied.
 BUSY = {

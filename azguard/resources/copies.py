@@ -327,8 +327,7 @@ def judge_refusal(
         return to_unreadable(error, source)
     # The emulator has one code for both sides.
     if error.service_code == "ConditionNotMet" and isinstance(error, Changed):
-        expected = conditions.expected_etag
-        still_holds = expected is not None and getattr(error.seen, "etag", None) == expected
+        still_holds = conditions.expected_etag == (getattr(error.seen, "etag", None) or "")
         is_of_source = still_holds if pinned is None else _has_moved(source, pinned, deadline)
         if is_of_source:
             raise SourceMovedError(to_changed(error, source)) from error
@@ -363,9 +362,11 @@ class SourcePiece:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of a request that copies the range: the URL of the source, and the bytes to take."""
+        """Return the arguments of a request that copies the range: the source, its key, and the bytes to take."""
         end = self.offset + self.length - 1
-        return {"copy_source": to_url(self.source), "source_range": f"bytes={self.offset}-{end}"}
+        sent = self.source.account.encryption.get("encryption_key", {}).items()
+        key = {f"source_{name.removeprefix('x-ms-').replace('-', '_')}": value for name, value in sent}
+        return {"copy_source": to_url(self.source), "source_range": f"bytes={self.offset}-{end}", **key}
 
 
 def read_pieces(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Iterator[SourcePiece]:

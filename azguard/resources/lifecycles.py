@@ -224,6 +224,10 @@ def ask_whether_exists(target: Target, look: Callable[[], object]) -> Existence:
         if is_nowhere(target, error):
             raise
         return Existence(str(target.address), exists=False)
+    except BadRequest as error:
+        # Only what is there is encrypted otherwise.
+        if not is_of_encryption(error):
+            raise
     return Existence(str(target.address), exists=True)
 
 

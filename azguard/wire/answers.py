@@ -47,6 +47,9 @@ ARGUMENTS = {
     "copyid": "?copyid",
     "copy_source": "x-ms-copy-source",
     "source_range": "x-ms-source-range",
+    "source_encryption_key": "x-ms-source-encryption-key",
+    "source_encryption_key_sha256": "x-ms-source-encryption-key-sha256",
+    "source_encryption_algorithm": "x-ms-source-encryption-algorithm",
     "body_type": "Content-Type",
     "block_id": "?blockid",
     "blocklisttype": "?blocklisttype",
@@ -93,8 +96,8 @@ SINCE = {
     **dict.fromkeys((f"?include=deleted of List {each}" for each in ("Containers", "Shares")), "2019-12-12"),
     "?marker of Get Page Ranges": "2020-10-02",
     "x-ms-access-tier: Cold": "2021-12-02",
-    "x-ms-allow-trailing-dot": "2022-11-02",
-    "x-ms-file-request-intent": "2022-11-02",
+    **dict.fromkeys(("x-ms-allow-trailing-dot", "x-ms-file-request-intent"), "2022-11-02"),
+    "x-ms-source-encryption-key": "2026-02-06",
 }
 #: The headers by which an answer says how a blob is encrypted, where that was asked for.
 ENCRYPTED_BY = ("x-ms-encryption-key-sha256", "x-ms-encryption-scope")

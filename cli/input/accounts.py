@@ -354,6 +354,17 @@ def find_encryption(shared: Mapping[str, Any], environ: Mapping[str, str]) -> di
     where, value = "--encryption-key", shared.get("encryption_key")
     if value is None:
         where, value = endpoints.ENCRYPTION_VARIABLE, environ.get(endpoints.ENCRYPTION_VARIABLE)
+    return read_encryption_key(where, value)
+
+
+def read_encryption_key(where: str, value: str | None) -> dict[str, dict[str, str]]:
+    """Return the key that a text is or whose file it names, as an account keeps it; empty for none.
+
+    Raises:
+        ConfigError: it is none, or cannot be read.
+    """
+    from azguard.wire import answers
+
     if value is None:
         return {}
     if not value.strip():

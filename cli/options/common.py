@@ -290,8 +290,12 @@ ENCRYPTION_ROWS = in_panel(
 )
 _SOURCE_SAS = option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT, is_secret=True)
 SourceSas = Annotated[str | None, _SOURCE_SAS]
+_SOURCE_KEY = option(
+    "--source-encryption-key", "KEY|@FILE", "Read the source with this key for AES-256.", TEXT, is_secret=True
+)
+SourceKey = Annotated[str | None, _SOURCE_KEY]
 #: The options whose value is a secret, unless it names a file.
-SECRET_ROWS = tuple(row for row in (*ACCOUNT_ROWS, *ENCRYPTION_ROWS, _SOURCE_SAS) if row.is_secret)
+SECRET_ROWS = tuple(row for row in (*ACCOUNT_ROWS, *ENCRYPTION_ROWS, _SOURCE_SAS, _SOURCE_KEY) if row.is_secret)
 
 
 #: The options of every command.

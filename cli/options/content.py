@@ -372,15 +372,19 @@ SourceUrl = Annotated[
 CreatedType = Annotated[
     str | None, option("--content-type", "TYPE", "Set it on a created blob.", HEADER, otherwise="from the name")
 ]
-OF_SOURCE = needs("--source-sas", "--source")
+OF_SOURCE = needs("--source-sas --source-encryption-key", "--source")
 OF_CREATED = needs("--content-type --metadata", "--create", "they are set on a blob that is created")
 
 
 def read_source(
-    env: Environment, target: Target, url: str, sas: str | None, conditions: "Conditions"
+    env: Environment, target: Target, url: str, sas: str | None, key: str | None, conditions: "Conditions"
 ) -> "Iterator[SourcePiece]":
-    """Yield the ranges of the source, under the conditions on it."""
+    """Yield the ranges of the source, which is read with its own key, under the conditions on it."""
+    from azguard.cli.input.accounts import read_encryption_key
     from azguard.resources import copies
 
     source = locate_source(env, target, url, sas)
+    encryption = read_encryption_key("--source-encryption-key", key)
+    replace(target.account, encryption=encryption).endpoint("blob")  # the key goes there, too
+    source = source._replace(account=replace(source.account, encryption=encryption))
     return copies.read_pieces(source, conditions.source_headers, env.deadline)

@@ -66,6 +66,7 @@ class AppendOptions(ContentOptions):
     ] = False
     source_url: SourceUrl = None
     source_sas: common.SourceSas = None
+    source_key: common.SourceKey = None
     guard: Annotated[
         str | None,
         option(
@@ -131,7 +132,7 @@ class AppendOptions(ContentOptions):
         from azguard.blobs.content import append_write
 
         if self.source_url is not None:
-            return read_source(env, given.target, self.source_url, self.source_sas, given.conditions)
+            return read_source(env, given.target, self.source_url, self.source_sas, self.source_key, given.conditions)
         if source is None:
             return iter([append_write.join_lines(self.line or ())])
         return append_write.read_lines(source) if self.lines else append_write.read_pieces(source)

@@ -70,6 +70,7 @@ class PagePutOptions(ContentOptions):
     offset: _Offset = 0
     source_url: SourceUrl = None
     source_sas: common.SourceSas = None
+    source_key: common.SourceKey = None
     create: Annotated[
         int | None,
         option("--create", "SIZE", "Create it with this length if it is missing.", size(_LEAST_BYTES)),
@@ -90,7 +91,9 @@ class PagePutOptions(ContentOptions):
 
     def read(self, env: Environment, write: "PageWrite", stream: BinaryIO | None) -> "BinaryIO | Iterator[SourcePiece]":
         """Return the content, or the ranges of the source."""
-        return stream or read_source(env, write.target, self.source_url or "", self.source_sas, write.conditions)
+        if stream is not None:
+            return stream
+        return read_source(env, write.target, self.source_url or "", self.source_sas, self.source_key, write.conditions)
 
     def build_write(self, env: Environment, target: Target, size: int | None) -> "PageWrite":
         """Return the write that the options describe; ``size`` is the length of the content, where it is known.

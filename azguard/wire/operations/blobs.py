@@ -46,6 +46,7 @@ _APPENDED = "etag last_modified append_offset append_blob_committed_block_count"
 _PAGES = "etag last_modified page_blob_sequence_number"
 # A read takes a key of the caller's alone: a scope is the account's own.
 _ENCRYPTION = "encryption_key encryption_scope"
+_SOURCE = "copy_source source_range source_encryption_key source_encryption_key_sha256 source_encryption_algorithm"
 _UPDATES = ("x-ms-page-write", "update")
 _OCTETS = ("Content-Type", "application/octet-stream")
 # What most of them have in common. Some honour other conditions.
@@ -249,7 +250,7 @@ BLOB_APPEND_BLOCK_FROM_URL = _appends(
     "blob.append_block_from_url",
     "append-block-from-url",
     FULL | APPEND | SOURCE,
-    http=speaks("PUT", "appendblock", sends=f"copy_source source_range {_ENCRYPTION}", returns=_APPENDED, ok=(201,)),
+    http=speaks("PUT", "appendblock", sends=f"{_SOURCE} {_ENCRYPTION}", returns=_APPENDED, ok=(201,)),
 )
 BLOB_SEAL_APPEND_BLOB = _changes(
     "blob.seal_append_blob",
@@ -284,7 +285,7 @@ BLOB_PUT_PAGE_FROM_URL = _changes(
         "PUT",
         "page",
         headers=(_UPDATES,),
-        sends=f"range copy_source source_range {_ENCRYPTION}",
+        sends=f"range {_SOURCE} {_ENCRYPTION}",
         returns=_PAGES,
         ok=(201,),
     ),

@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import pytest
 
 from azguard.wire.connections import Reply
 from azguard.wire.failures import Broken, BrokenAnswer
-from tests.support import keyed_service
+from tests.support import keyed_service, scripted_service
 from tests.support.blob_world import client
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.keyed_service import KeyedService
 from tests.support.live_like import Asked, Forward, LiveLike
+from tests.support.scripted_service import Answer
 
 _RAW = bytes(range(200, 232))
 _KEY = b64encode(_RAW).decode()
@@ -110,6 +112,26 @@ def test_a_key_goes_over_https_only(cli: CliWorld) -> None:
     there = "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://acc.example"
     ran = run(cli, "blob get site/a", "--connection-string", there, *_WITH_OTHER)
     assert (ran.code, "an encryption key needs https" in ran.err) == (78, True)
+
+
+def test_a_source_is_read_with_its_own_key(cli: CliWorld) -> None:
+    """The emulator reads nothing from a URL."""
+    cli.file("raw", _RAW)
+    told = {"ETag": '"0x1"', "Last-Modified": "Thu, 09 May 2019 00:53:12 GMT", "Content-Length": "512"}
+    found = Answer(200, headers={**told, "x-ms-blob-type": "AppendBlob"}, body=b"")
+    with scripted_service.running(found, Answer(201, headers={**told, "Content-Length": "0"})) as service:
+        there = replace(cli, connection_string=service.connection_string)
+        words = ("--source", "site/b", "--source-encryption-key", "@raw", "--last-writer-wins", *_WITH_OTHER)
+        ran = run(there, "blob append site/a", *words)
+    names = ("x-ms-encryption-key", "x-ms-source-encryption-key")
+    sent = [(verb, *(headers.get(name) for name in names)) for verb, headers in service.asked]
+    assert (ran.code, sent) == (0, [("HEAD", _KEY, None), ("PUT", _OTHER, _KEY)])
+
+
+def test_a_blob_without_its_key_is_told_to_exist(cli: CliWorld, keyed: KeyedService) -> None:
+    blob = f"{cli.container()}/a"
+    assert run(cli, f"blob put {blob} -f a.json", *_WITH_KEY).code == 0
+    assert [run(cli, f"blob exists {blob}", *given).code for given in ((), _WITH_OTHER)] == [0, 0]
 
 
 def test_a_key_is_for_blobs_alone(cli: CliWorld, keyed: KeyedService) -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -432,6 +433,6 @@ def find_in_sdk(name: str) -> str:
 def test_the_operations_that_take_a_key_or_a_scope_are_those_of_the_sdk() -> None:
     rows = {name.removeprefix("blob."): row for name, row in ALL.items() if row.noun == "blob"}
     asked = {name: find_in_sdk(name) for name in rows}
-    for argument in ("encryption_key", "encryption_scope"):
+    for argument in ("encryption_key", "encryption_scope", "source_encryption_key", "source_encryption_algorithm"):
         taken = {name for name, row in rows.items() if argument in row.http.sends}
-        assert taken == {name for name, source in asked.items() if argument in source}
+        assert taken == {name for name, source in asked.items() if re.search(rf"\b{argument}\b", source)}
