@@ -117,10 +117,8 @@ def break_after_showing(
 
     Raises:
         UsageError: nothing says that the break is meant, and no person can be asked.
-        Changed: another has taken the lease meanwhile, or the safeguards do not hold.
-        Unavailable: the CI service does not say whether the run in the record is over.
-        NotFound: there is no lease, it is broken already, or there is no such resource.
-        Locked: a virtual machine holds it on its disk, and ``safeguards`` does not name it.
+        Changed: another has taken the lease meanwhile.
+        AzguardError: see ``look_before_breaking``.
     """
     request.check()
     if not request.has_consent and confirm is None:

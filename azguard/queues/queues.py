@@ -13,7 +13,6 @@ from typing import ClassVar
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
-from azguard.errors import Forbidden
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
@@ -138,11 +137,8 @@ def count_messages(target: Target, deadline: Deadline) -> Contents:
         Forbidden: its metadata may not be read.
         NotFound: it is not there.
     """
-    try:
-        found = show(target, Conditions(), deadline).approximate_message_count
-    except Forbidden as error:
-        raise error.but(
-            message=f"{error.message}: so it is not known whether {target} is empty",
-            reason="contents_not_listed",
-        ) from error
-    return Contents(found, "message" if found == 1 else "messages")
+
+    def ask() -> Iterator[tuple[int, bool]]:
+        yield show(target, Conditions(), deadline).approximate_message_count, False
+
+    return lifecycles.count_first(ask(), target, "message", "messages")
