@@ -52,15 +52,6 @@ _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
 _Done = TypeVar("_Done", bound=Any)
 
 
-@dataclass
-class EndedLeases:
-    """What was found and ended."""
-
-    #: How the version of the target moved, whose content is the same.
-    moves: list[Moved] = field(default_factory=list)
-    leases: int = 0
-
-
 @frozen
 class Guarding:
     """What the lease of a guarded write needs: where it is recorded, and who takes it."""
@@ -72,6 +63,15 @@ class Guarding:
     processes: ProcessLeases | None = None
     #: The notes of temporary files.
     temporary: ProcessNotes | None = None
+
+
+@dataclass
+class EndedLeases:
+    """What was found and ended."""
+
+    #: How the version of the target moved, whose content is the same.
+    moves: list[Moved] = field(default_factory=list)
+    leases: int = 0
 
 
 @frozen
