@@ -16,7 +16,6 @@ from typing import Any
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.tree import Command, Group, root, walk
 from azguard.cli.words.foreign import (
-    ADDRESSES,
     COMMANDS,
     COPIES,
     ELSEWHERE,
@@ -26,6 +25,7 @@ from azguard.cli.words.foreign import (
     PARTS,
     VERBS_OF_OTHERS,
     Ours,
+    find_address,
 )
 from azguard.errors import UsageError
 
@@ -59,7 +59,7 @@ def hint_for_command(path: Sequence[str], args: Sequence[str]) -> str:
         if name in ELSEWHERE:
             return f"azguard does not do that yet; use {ELSEWHERE[name]}"
         if length > len(path) and name in _list_commands():
-            return _translate(Ours(name, _address_of(name)), rest)
+            return _translate(Ours(name, find_address(name)), rest)
     found = _find_near(path, args[0])
     if len(found) == 1:
         return f"did you mean: {command_line.show(['azguard', *found[0].split(), *args[1:]])}"
@@ -93,10 +93,10 @@ def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequen
     # Beside a command's own --shared, --share is no name of a share.
     meant = f"{option}d" if f"{option}d" in shown else meant
     typed = [meant + word.removeprefix(option) if _split(word)[0] == option else word for word in _after(argv, path)]
-    if meant in PARTS and _address_of(name):
-        return _line(command, Ours(name, _address_of(name)), typed)
+    if meant in PARTS and find_address(name):
+        return _line(command, Ours(name, find_address(name)), typed)
     if _find_ours(meant, shown):
-        line = _line(command, Ours(name, _address_of(name)), typed)
+        line = _line(command, Ours(name, find_address(name)), typed)
         return f"{line}\n      {_WITHOUT_OVERWRITE}" if meant in _OVERWRITES else line
     if meant in shown:
         return f"did you mean {meant}?"
@@ -294,10 +294,6 @@ def _fill(address: str, parts: dict[str, str]) -> str:
     words = re.findall(r"[A-Z]+", address)
     named = parts if "NAME" in words or "NAME" not in parts else {words[0]: parts["NAME"], **parts}
     return re.sub(r"[A-Z]+", lambda found: named.get(found[0]) or found[0], address)
-
-
-def _address_of(name: str) -> str:
-    return ADDRESSES.get(name, ADDRESSES.get(name.partition(" ")[0], ""))
 
 
 def _list_commands() -> list[str]:
