@@ -8,12 +8,15 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from azguard.address import Address, Kind, parse
 from azguard.frozen import frozen
+from azguard.requests.deadline import Deadline
 
 #: A value, and what it is.
 Candidate = tuple[str, str]
@@ -26,6 +29,14 @@ _LEASABLE = {"blob": "CONTAINER/NAME", "container": "NAME", "share": "NAME", "fi
 _NAMED = {
     **_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW", "queue": "NAME", "dir": "SHARE/PATH",
 }  # fmt: skip
+
+# What lists the resources of an account, by the beginning of their names.
+_LISTS = {
+    "container": "azguard.blobs.containers.list_containers",
+    "queue": "azguard.queues.queues.list_queues",
+    "share": "azguard.files.shares.list_shares",
+    "table": "azguard.tables.tables.list_tables",
+}
 
 
 @frozen
@@ -73,31 +84,19 @@ def _account(line: TypedLine) -> Any:
     return accounts.choose(line.options, line.environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
 
 
-def _list_tables(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
-    from azguard.requests.deadline import Deadline
-    from azguard.tables.tables import list_tables
-
-    for table in list_tables(account, Deadline(SECONDS), incomplete, _MOST):
-        yield table.name, "table"
-
-
-def _list_shares(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
-    from azguard.files.shares import list_shares
-    from azguard.requests.deadline import Deadline
-
-    for share in list_shares(account, Deadline(SECONDS), prefix=incomplete or None, limit=_MOST):
-        yield share.name, "share"
+def _list_of(kind: str, account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
+    module, _, function = _LISTS[kind].rpartition(".")
+    for each in getattr(import_module(module), function)(account, Deadline(SECONDS), incomplete or None, _MOST):
+        yield each.name, kind
 
 
 def _list_files(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.accounts.account import Target
-    from azguard.address import Address, Kind
     from azguard.files.entries import list_entries
-    from azguard.requests.deadline import Deadline
 
     folder, slash, begun = incomplete.rpartition("/")
     if not slash:
-        yield from ((f"{name}/", meaning) for name, meaning in _list_shares(account, incomplete, line))
+        yield from ((f"{name}/", meaning) for name, meaning in _list_of("share", account, incomplete, line))
         return
     share, _, path = folder.partition("/")
     target = Target(account, Address(Kind.DIR, (share, path)))
@@ -106,31 +105,13 @@ def _list_files(account: Any, incomplete: str, line: TypedLine) -> Iterator[Cand
         yield (f"{name}/", "dir") if entry.type == Kind.DIR else (name, "file")
 
 
-def _list_queues(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
-    from azguard.queues.queues import list_queues
-    from azguard.requests.deadline import Deadline
-
-    for queue in list_queues(account, Deadline(SECONDS), incomplete or None, _MOST):
-        yield queue.name, "queue"
-
-
-def _list_containers(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
-    from azguard.blobs.containers import list_containers
-    from azguard.requests.deadline import Deadline
-
-    for each in list_containers(account, Deadline(SECONDS), incomplete or None, _MOST):
-        yield each.name, "container"
-
-
 def _list_blobs(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.accounts.account import Target
-    from azguard.address import Kind, parse
     from azguard.blobs.listing import BlobPrefix, list_blobs
-    from azguard.requests.deadline import Deadline
 
     container, slash, prefix = incomplete.partition("/")
     if not slash:
-        yield from ((f"{name}/", meaning) for name, meaning in _list_containers(account, container, line))
+        yield from ((f"{name}/", meaning) for name, meaning in _list_of("container", account, container, line))
         return
     target = Target(account, parse(container, Kind.CONTAINER).address)
     for item in list_blobs(target, Deadline(SECONDS), prefix=prefix or None, delimiter="/", limit=_MOST):
@@ -139,9 +120,7 @@ def _list_blobs(account: Any, incomplete: str, line: TypedLine) -> Iterator[Cand
 
 def _list_kept(account: Any, _incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.accounts.account import Target
-    from azguard.address import Address, Kind, parse
     from azguard.blobs.listing import list_blobs
-    from azguard.requests.deadline import Deadline
 
     blob = parse(line.arguments[0], Kind.BLOB).address
     container = Target(account, Address(Kind.CONTAINER, (blob.container,)))
@@ -168,7 +147,6 @@ def _list_etags(account: Any, _incomplete: str, line: TypedLine) -> Iterator[Can
     from datetime import UTC, datetime
 
     from azguard.accounts.account import Target
-    from azguard.address import Kind, parse
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.records import Key
     from azguard.cache.scope import find_scope
@@ -206,10 +184,10 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 #: Containers, then the folders and blobs in one of them.
 blobs = partial(_in_time, _list_blobs)
-containers = partial(_in_time, _list_containers)
-tables = partial(_in_time, _list_tables)
-queues = partial(_in_time, _list_queues)
-shares = partial(_in_time, _list_shares)
+containers = partial(_in_time, partial(_list_of, "container"))
+tables = partial(_in_time, partial(_list_of, "table"))
+queues = partial(_in_time, partial(_list_of, "queue"))
+shares = partial(_in_time, partial(_list_of, "share"))
 #: Shares, then the directories and files in one of them.
 files = partial(_in_time, _list_files)
 
