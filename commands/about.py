@@ -121,17 +121,11 @@ def _help_of(words: Sequence[str]) -> str:
 
 def _find(words: Sequence[str]) -> tuple[Group | Command, list[str]]:
     """Return the command or the group that words name, and its whole name."""
-    asked: Group | Command = root
-    path, left = [ROOT], list(words)
-    while left:
-        name, length = asked.find_command(left) if isinstance(asked, Group) else ("", 0)
-        found = asked.get(name) if isinstance(asked, Group) else None
-        if found is None:
-            raise _build_unknown(asked, path, left[0])
-        asked = found
-        path.append(name)
-        del left[:length]
-    return asked, path
+    found, names, left = root.follow(words)
+    path = [ROOT, *names]
+    if left:
+        raise _build_unknown(found, path, left[0])
+    return found, path
 
 
 def _build_unknown(asked: TreeNode, path: Sequence[str], word: str) -> UsageError:

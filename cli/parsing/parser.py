@@ -26,7 +26,8 @@ from azguard.cli.options import common
 from azguard.cli.output.results import trace_to
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row, list_typed
-from azguard.cli.parsing.tree import Command, Group, find_named
+from azguard.cli.parsing.tree import Command, Group, root
+from azguard.cli.registry import ROOT
 from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
 
@@ -305,9 +306,9 @@ def parse(facts: Facts, argv: list[str]) -> ReadyCommand | None:
         UsageError: the line is not understood.
     """
     try:
-        node, path, rest = find_named(argv)
+        node, names, rest = root.follow(argv)
         command = build(node)
-        context = command.make_context(path, rest, obj=facts)
+        context = command.make_context(" ".join([ROOT, *names]), rest, obj=facts)
         with context:
             command.invoke(context)
     except typer.Exit:

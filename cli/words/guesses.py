@@ -115,26 +115,14 @@ def _move_behind(group: Any, path: Sequence[str], option: str, argv: Sequence[st
     at = next((at for at, word in enumerate(words) if _split(word)[0] == option), len(words))
     for length in (1, 2):
         typed, rest = words[at : at + length], [*words[:at], *words[at + length :]]
-        names, command = _find_leaf(group, rest)
+        command, names, left = group.follow(rest)
         shown = command.list_options()
         takes_next = option in shown and not shown[option].is_flag and words[at] == option
         if option in shown and length == 1 + takes_next:
-            own, others = command_line.split(rest[len(names) :])
-            line = command_line.show(["azguard", *path, *names, *own, *typed, *others])
+            own, others = command_line.split(left)
+            line = command_line.show(["azguard", *path, *" ".join(names).split(), *own, *typed, *others])
             return f"{option} stands behind the command: {line}"
     return ""
-
-
-def _find_leaf(group: Any, words: Sequence[str]) -> tuple[list[str], Any]:
-    """Return the words of the command that they begin with, and the command; the group itself if there is none."""
-    names, found = list[str](), group
-    for word in words:
-        command = found.get(word) if isinstance(found, Group) else None
-        if command is None:
-            break
-        names.append(word)
-        found = command
-    return names, found
 
 
 def hint_for_values(argv: Sequence[str]) -> str | None:
