@@ -76,7 +76,7 @@ COMMANDS = {
     "cache": CommandEntry("The ETags this machine remembers."),
     "profile": CommandEntry("Named accounts in the configuration file."),
     "emulator": CommandEntry("A local Azurite to try things on."),
-    "demo": CommandEntry("Watch updates get lost, doubled, and applied exactly once.", "about"),
+    "demo": CommandEntry("Watch updates get lost, doubled, and applied exactly once."),
     "help": CommandEntry("The help of a command, or of a topic.", "about"),
     "version": CommandEntry("The version of azguard.", "about"),
     "completion": CommandEntry("The script with which your shell completes command lines.", "about"),

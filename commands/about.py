@@ -1,6 +1,5 @@
-"""``azguard help``, ``version``, ``completion`` and ``demo``: what tells of azguard itself."""
+"""``azguard help``, ``version`` and ``completion``: what tells of azguard itself."""
 
-import random
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,52 +10,13 @@ from azguard.cli import completion
 from azguard.cli.completers import Candidate, TypedLine
 from azguard.cli.context import Environment
 from azguard.cli.help import layout, pages
-from azguard.cli.options.types import whole
-from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.rows import argument, flag
 from azguard.cli.parsing.tree import Command, Group, TreeNode, root
 from azguard.cli.registry import ROOT
 from azguard.cli.rules import checked
 from azguard.errors import UsageError
 
-_WRITERS, _INCREMENTS = 8, 25
-# More would only measure this machine's memory and Azurite's patience.
-_MOST_WRITERS, _MOST_INCREMENTS, _MOST_SEED = 64, 1000, 9999
-
-app = Group("About azguard: demo, help, version, completion.")
-
-
-@app.command("demo")
-def demo(
-    env: Environment,
-    writers: Annotated[int, option("--writers", "N", "Let N processes write.", whole(1, _MOST_WRITERS))] = _WRITERS,
-    increments: Annotated[
-        int, option("--increments", "N", "Let each writer apply N increments.", whole(1, _MOST_INCREMENTS))
-    ] = _INCREMENTS,
-    seed: Annotated[int | None, option("--seed", "N", "Choose which answers get lost.", whole(0, _MOST_SEED))] = None,
-) -> int:
-    """Watch updates get lost, doubled, and applied exactly once.
-
-    Many processes add 1 to the same blob, in an emulator of their own. One answer in ten gets lost. They do it three
-    times: as scripts do it today, as careful scripts do it, and with azguard safe-update. The demo needs no account and
-    changes nothing of yours. It takes less than a minute. It exits with 0 only if the count of azguard is exact.
-
-    Examples:
-        azguard demo
-        azguard demo --writers 4 --increments 10
-    """
-    from azguard.cli.output.demo import finish, of
-    from azguard.demo import race
-    from azguard.emulators.azurite_install import check_system
-
-    check_system()
-    plan = race.DemoPlan(
-        writers=writers,
-        increments=increments,
-        seed=random.randint(0, _MOST_SEED) if seed is None else seed,
-    )
-    with of(env, plan) as view:
-        result = race.run(plan, env.folders.emulator, env.environ, say=env.out.info, watch=view.watch)
-    return finish(env, view, result)
+app = Group("About azguard: help, version, completion.")
 
 
 def _offer(line: TypedLine, incomplete: str) -> list[Candidate]:

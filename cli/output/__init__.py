@@ -8,5 +8,4 @@
 ``json_form``  results as what JSON knows, the text of that for programs, and what ``--query`` picks of it
 ``trees``      what a run over a tree shows, and how far it is
 ``holdings``   who holds what: once, or again and again
-``demo``       the demonstration as people see it
 """

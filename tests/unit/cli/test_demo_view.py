@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.cli.output import demo
+from azguard.commands import demo
 from azguard.demo import race
 from azguard.demo.race import CountVerdict, DemoPlan, DemoResult, StrategyResult
 from azguard.demo.worker import Strategy

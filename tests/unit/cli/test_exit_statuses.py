@@ -67,7 +67,7 @@ def test_no_command_drops_the_status_that_it_is_to_end_with(module: str) -> None
     ("env.out.show(done)", []),
     ("from azguard.locks import run as core\ncore.run(plan)", ["core.run"]),
     ("from azguard.smb import file_lock_run as core\ncore.run_locked(plan)", ["core.run_locked"]),
-    ("from azguard.cli.output.demo import finish\nfinish(env, view, result)", ["finish"]),
+    ("from azguard.commands.queue.work import finish\nfinish(env, ended)", ["finish"]),
     ("from azguard.commands.queue import work\nwork.finish(env, ended)", ["work.finish"]),
     ("from azguard.queues import moving\nmoving.run(moved, show)", []),
 )
