@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -177,34 +178,44 @@ class World:
 seeds = st.integers(0, 2**32)
 
 
-@given(seeds)
-def test_every_update_is_applied_exactly_once_and_none_is_unknown(seed: int) -> None:
-    world = World(seed).play()
-    assert (world.wrong(), world.others()) == ([], set())
+FEW, MODES = st.integers(1, 3), st.booleans()
+STOPPED = (GaveUp, Unavailable)
+#: What is promised, what the world is like, and how updates may end besides.
+PROMISES: dict[str, tuple[dict[str, Any], tuple[type, ...]]] = {
+    "every update is applied exactly once, and none is unknown": ({}, ()),
+    "a guard lease is exactly once, too": ({"by_lease": True, "timeout": 600}, ()),
+    "a writer that wipes the lineage leads to unknown, never to a wrong answer": ({"wiper": True}, (OutcomeUnknown,)),
+    "kept versions leave nothing unknown beside a wiper": ({"wiper": True, "versions": True}, ()),
+    "without a lineage there is no wrong answer": ({"stamps": False, "versions": MODES}, (OutcomeUnknown,)),
+    "a ledger leaves nothing unknown beside a wiper and without a lineage": (
+        {"wiper": True, "ledger": True, "stamps": MODES, "kills": 0.2}, (),
+    ),
+    "what a ledger gave up never lands": ({"wiper": True, "ledger": True, "max_attempts": FEW}, STOPPED),
+    "giving up means that it never lands": ({"by_lease": MODES, "max_attempts": FEW}, STOPPED),
+    "a lone writer that gives up in doubt has applied nothing": (
+        {"stamps": MODES, "max_attempts": 1, "writers": 1}, (*STOPPED, OutcomeUnknown),
+    ),
+    "a deadline in the middle means that it never lands": ({"timeout": st.floats(0.02, 1.0)}, STOPPED),
+    "what was killed and is run again under the same key is applied once": ({"kills": 0.5}, ()),
+    "what was killed beside a wiper is not applied again where its attempts are remembered": (
+        {"kills": 0.5, "reruns": 0.5, "wiper": True, "remembers": True}, (OutcomeUnknown,),
+    ),
+    "a ledger tells nothing of what an earlier run sent without one": (
+        {"kills": 0.3, "reruns": 0.7, "wiper": True, "ledger": True, "mixes": True, "max_attempts": 2,
+         "remembers": True}, (*STOPPED, OutcomeUnknown),
+    ),
+}  # fmt: skip
 
 
-@given(seeds)
-def test_a_guard_lease_is_exactly_once_too(seed: int) -> None:
-    world = World(seed, by_lease=True, timeout=600).play()
-    assert (world.wrong(), world.others()) == ([], set())
-
-
-@given(seeds)
-def test_a_writer_that_wipes_the_lineage_leads_to_unknown_and_never_to_a_wrong_answer(seed: int) -> None:
-    world = World(seed, wiper=True).play()
-    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
-
-
-@given(seeds)
-def test_kept_versions_leave_nothing_unknown_beside_a_wiper(seed: int) -> None:
-    world = World(seed, wiper=True, versions=True).play()
-    assert (world.wrong(), world.others()) == ([], set())
-
-
-@given(seeds, st.booleans())
-def test_without_a_lineage_there_is_still_no_wrong_answer(seed: int, versions: bool) -> None:
-    world = World(seed, stamps=False, versions=versions).play()
-    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
+@pytest.mark.parametrize("promise", PROMISES)
+@given(seeds, st.data())
+def test_a_promise_is_kept_whatever_the_order_and_the_faults(promise: str, seed: int, data: st.DataObject) -> None:
+    likes, allowed = PROMISES[promise]
+    drawn = {name: data.draw(each) if isinstance(each, st.SearchStrategy) else each for name, each in likes.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        left = Path(folder) if drawn.pop("remembers", False) else None
+        world = World(seed, folder=left, **drawn).play()
+    assert (world.wrong(), world.others(*allowed)) == ([], set())
 
 
 @example(287)  # The second copy of a write is refused, and the lease has ended before it could prove the first.
@@ -212,58 +223,6 @@ def test_without_a_lineage_there_is_still_no_wrong_answer(seed: int, versions: b
 def test_a_guard_lease_needs_no_lineage(seed: int) -> None:
     world = World(seed, by_lease=True, stamps=False, timeout=600).play()
     assert (world.wrong(), world.others()) == ([], set())
-
-
-@given(seeds, st.booleans())
-def test_a_ledger_leaves_nothing_unknown_beside_a_wiper_and_without_a_lineage(seed: int, stamps: bool) -> None:
-    world = World(seed, wiper=True, ledger=True, stamps=stamps, kills=0.2).play()
-    assert (world.wrong(), world.others()) == ([], set())
-
-
-@given(seeds, st.integers(1, 3))
-def test_what_a_ledger_gave_up_never_lands(seed: int, max_attempts: int) -> None:
-    world = World(seed, wiper=True, ledger=True, max_attempts=max_attempts).play()
-    assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
-
-
-@given(seeds, st.integers(1, 3), st.booleans())
-def test_giving_up_means_that_it_never_lands(seed: int, max_attempts: int, by_lease: bool) -> None:
-    world = World(seed, by_lease=by_lease, max_attempts=max_attempts).play()
-    assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
-
-
-@given(seeds, st.booleans())
-def test_a_lone_writer_that_gives_up_in_doubt_has_applied_nothing(seed: int, stamps: bool) -> None:
-    world = World(seed, stamps=stamps, max_attempts=1, writers=1).play()
-    assert (world.wrong(), world.others(GaveUp, Unavailable, OutcomeUnknown)) == ([], set())
-
-
-@given(seeds, st.floats(0.02, 1.0))
-def test_a_deadline_in_the_middle_means_that_it_never_lands(seed: int, timeout: float) -> None:
-    world = World(seed, timeout=timeout).play()
-    assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
-
-
-@given(seeds)
-def test_what_was_killed_and_is_run_again_under_the_same_key_is_applied_once(seed: int) -> None:
-    world = World(seed, kills=0.5).play()
-    assert (world.wrong(), world.others()) == ([], set())
-
-
-@given(seeds)
-def test_beside_a_wiper_what_was_killed_is_not_applied_again_where_its_attempts_are_remembered(seed: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        world = World(seed, kills=0.5, reruns=0.5, wiper=True, folder=Path(folder)).play()
-    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
-
-
-@given(seeds)
-def test_a_ledger_tells_nothing_of_what_an_earlier_run_sent_without_one(seed: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        world = World(
-            seed, kills=0.3, reruns=0.7, wiper=True, ledger=True, mixes=True, max_attempts=2, folder=Path(folder)
-        ).play()
-    assert (world.wrong(), world.others(OutcomeUnknown, GaveUp, Unavailable)) == ([], set())
 
 
 def test_what_one_writer_raises_ends_the_story_and_leaves_no_other_waiting() -> None:
