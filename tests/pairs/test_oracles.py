@@ -81,14 +81,12 @@ _BROKEN = (
 
 @cases(
     "played",
-
-        _GOOD, _REFUSED, _CHANGED, _ONCE,
-        replace(_GOOD, other=_type("n: 1\n", shown_as="yaml")),
-        replace(_GOOD, other=_type("1\n", shown_as="tsv")),
-        replace(_GOOD, other=_type("", shown_as="none")),
-        replace(_GOOD, changed=("blob:pairs/a.json",)),
-        _both(_GOOD, _type('{"n": 1, "id": "0x8DC0000000000A1"}'), other=_type('{"n": 1, "id": "0x8DF0000000000B2"}'))
-    ,
+    _GOOD, _REFUSED, _CHANGED, _ONCE,
+    replace(_GOOD, other=_type("n: 1\n", shown_as="yaml")),
+    replace(_GOOD, other=_type("1\n", shown_as="tsv")),
+    replace(_GOOD, other=_type("", shown_as="none")),
+    replace(_GOOD, changed=("blob:pairs/a.json",)),
+    _both(_GOOD, _type('{"n": 1, "id": "0x8DC0000000000A1"}'), other=_type('{"n": 1, "id": "0x8DF0000000000B2"}')),
 )  # fmt: skip
 def test_a_run_that_keeps_all_is_not_told(played: Played) -> None:
     assert list(judge(played)) == []

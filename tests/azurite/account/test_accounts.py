@@ -320,12 +320,10 @@ def test_a_profile_keeps_what_is_accepted_of_its_endpoints(offline: CliWorld) ->
 
 @cases(
     ("endpoint", "name", "warns"),
-
-        ("http://127.0.0.1:10000/acc", "acc", False), ("http://localhost:10000/acc", "acc", False),
-        ("http://[::1]:10000/acc", "acc", False), ("https://nas.corp/acc", "acc", False),
-        ("http://azurite:10000/devstoreaccount1", EMULATOR_NAME, False), ("http://nas.corp/acc", "acc", True),
-        ("http://acc.blob.core.windows.net", "acc", True), ("http://127.0.0.1.nip.example/acc", "acc", True)
-    ,
+    ("http://127.0.0.1:10000/acc", "acc", False), ("http://localhost:10000/acc", "acc", False),
+    ("http://[::1]:10000/acc", "acc", False), ("https://nas.corp/acc", "acc", False),
+    ("http://azurite:10000/devstoreaccount1", EMULATOR_NAME, False), ("http://nas.corp/acc", "acc", True),
+    ("http://acc.blob.core.windows.net", "acc", True), ("http://127.0.0.1.nip.example/acc", "acc", True),
 )  # fmt: skip
 def test_only_what_leaves_this_machine_in_plain_text_is_warned_of(endpoint: str, name: str, warns: bool) -> None:
     found = accounts.find_unencrypted(Account(name, {"blob": endpoint}, Auth.KEY, KEY))

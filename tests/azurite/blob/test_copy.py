@@ -27,17 +27,9 @@ LEASE = "0f3c1111-2222-3333-4444-555566667777"
 def site(cli: CliWorld) -> str:
     """Return a container with a source that this scope has never read."""
     name = cli.container()
-    words = (
-        "--metadata",
-        "owner=me",
-        "--tags",
-        "env=dev",
-        "--content-type",
-        "text/x-source",
-        "--content-cache",
-        "no-store",
-    )
-    assert cli.call("blob", "put", f"{name}/source", *words, stdin=b"new", scope="setup").code == 0
+    facts = ("--metadata", "owner=me", "--tags", "env=dev")
+    headers = ("--content-type", "text/x-source", "--content-cache", "no-store")
+    assert cli.call("blob", "put", f"{name}/source", *facts, *headers, stdin=b"new", scope="setup").code == 0
     return name
 
 

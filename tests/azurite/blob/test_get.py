@@ -155,16 +155,6 @@ def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir() if not each.name.startswith((".cache", ".config")))
 
 
-def test_what_a_killed_get_left_is_deleted_by_the_next_one_into_the_file(cli: CliWorld, site: str) -> None:
-    put(cli, f"{site}/a", b"new")
-    (cli.root / "link").symlink_to("real")
-    left, fresh, other = (cli.file(f".{name}.azguard-00112233445{n}") for n, name in enumerate(("real", "real", "b")))
-    for each in (left, other):
-        os.utime(each, (0, 0))
-    cli.call("blob", "get", f"{site}/a", "-f", "link")
-    assert [each.exists() for each in (left, fresh, other)] == [False, True, True]
-
-
 def test_a_blob_that_is_not_there_leaves_no_file(cli: CliWorld, site: str) -> None:
     ran = cli.call("blob", "get", f"{site}/nosuch", "-f", "a", "-o", "json")
     assert (ran.code, ran.error["kind"], names(cli.root)) == (44, "not_found", [])

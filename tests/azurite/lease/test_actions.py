@@ -286,13 +286,11 @@ def recorded(name: str, number: int) -> Answer:
 
 @cases(
     ("kind", "name", "number", "action", "code"),
-
-        (Kind.BLOB, "test_common_blob.test_lease_blob_acquire_twice_fails", 2, "acquire_B", "LeaseAlreadyPresent"),
-        (Kind.CONTAINER, "test_container.test_lease_container_break_released_lease_fails", 3, "break_any",
-         "LeaseNotPresentWithLeaseOperation"),
-        (Kind.BLOB, "test_blob_access_conditions.test_lease_blob_with_if_match_fail", 2, "acquire_A",
-         "ConditionNotMet")
-    ,
+    (Kind.BLOB, "test_common_blob.test_lease_blob_acquire_twice_fails", 2, "acquire_B", "LeaseAlreadyPresent"),
+    (Kind.CONTAINER, "test_container.test_lease_container_break_released_lease_fails", 3, "break_any",
+     "LeaseNotPresentWithLeaseOperation"),
+    (Kind.BLOB, "test_blob_access_conditions.test_lease_blob_with_if_match_fail", 2, "acquire_A",
+     "ConditionNotMet"),
 )  # fmt: skip
 def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
     kind: Kind, name: str, number: int, action: str, code: str
@@ -328,31 +326,29 @@ ALREADY: Answer = (409, "LeaseAlreadyPresent", {})
 
 @cases(
     ("action", "answers", "kind"),
-
-        # After a lost answer the resource tells; a refusal can be the echo of our own success.
-        ("acquire_A", (BUSY, now_is("leased")), None),
-        ("acquire_A", (BUSY, MISMATCH, ALREADY, MISMATCH), "unknown"),
-        ("acquire_A", (BUSY, (403, "AuthorizationFailure", {}), (201, None, {})), None),
-        ("acquire_A", (BUSY, (404, "BlobNotFound", {}), (404, "BlobNotFound", {}), (404, "BlobNotFound", {})),
-         "not_found"),
-        ("renew_A", (BUSY, (200, None, {})), None),
-        ("renew_A", (BUSY, (409, "LeaseIdMismatchWithLeaseOperation", {}), now_is("leased")), "locked"),
-        ("change_A_to_B", (BUSY, now_is("leased")), None),
-        ("change_A_to_B", (BUSY, MISMATCH, (409, "LeaseIdMismatchWithLeaseOperation", {}), MISMATCH,
-                           now_is("available")), "locked"),
-        ("change_A_to_B", (BUSY, (403, "AuthorizationFailure", {}), (409, "LeaseIdMismatchWithLeaseOperation", {}),
-                           (403, "AuthorizationFailure", {})), "unknown"),
-        ("release_A", (BUSY, MISMATCH), None),
-        ("release_A", (BUSY, (412, "LeaseLost", {})), None),
-        ("release_A", (BUSY, now_is("leased"), (200, None, {})), None),
-        ("release_A", (BUSY, (403, "AuthorizationFailure", {}), (409, "LeaseIdMismatchWithLeaseOperation", {}),
-                       (403, "AuthorizationFailure", {})), None),
-        ("break_0", (BUSY, now_is("broken")), None),
-        ("break_0", (BUSY, now_is("available")), None),
-        ("break_0", (BUSY, now_is("expired"), (202, None, {"x-ms-lease-time": "0"})), None),
-        ("break_0", (BUSY, now_is("leased"), (202, None, {"x-ms-lease-time": "0"})), None),
-        ("break_0", (BUSY, now_is("leased"), (412, "ConditionNotMet", {}), now_is("leased")), "unknown")
-    ,
+    # After a lost answer the resource tells; a refusal can be the echo of our own success.
+    ("acquire_A", (BUSY, now_is("leased")), None),
+    ("acquire_A", (BUSY, MISMATCH, ALREADY, MISMATCH), "unknown"),
+    ("acquire_A", (BUSY, (403, "AuthorizationFailure", {}), (201, None, {})), None),
+    ("acquire_A", (BUSY, (404, "BlobNotFound", {}), (404, "BlobNotFound", {}), (404, "BlobNotFound", {})),
+     "not_found"),
+    ("renew_A", (BUSY, (200, None, {})), None),
+    ("renew_A", (BUSY, (409, "LeaseIdMismatchWithLeaseOperation", {}), now_is("leased")), "locked"),
+    ("change_A_to_B", (BUSY, now_is("leased")), None),
+    ("change_A_to_B", (BUSY, MISMATCH, (409, "LeaseIdMismatchWithLeaseOperation", {}), MISMATCH,
+                       now_is("available")), "locked"),
+    ("change_A_to_B", (BUSY, (403, "AuthorizationFailure", {}), (409, "LeaseIdMismatchWithLeaseOperation", {}),
+                       (403, "AuthorizationFailure", {})), "unknown"),
+    ("release_A", (BUSY, MISMATCH), None),
+    ("release_A", (BUSY, (412, "LeaseLost", {})), None),
+    ("release_A", (BUSY, now_is("leased"), (200, None, {})), None),
+    ("release_A", (BUSY, (403, "AuthorizationFailure", {}), (409, "LeaseIdMismatchWithLeaseOperation", {}),
+                   (403, "AuthorizationFailure", {})), None),
+    ("break_0", (BUSY, now_is("broken")), None),
+    ("break_0", (BUSY, now_is("available")), None),
+    ("break_0", (BUSY, now_is("expired"), (202, None, {"x-ms-lease-time": "0"})), None),
+    ("break_0", (BUSY, now_is("leased"), (202, None, {"x-ms-lease-time": "0"})), None),
+    ("break_0", (BUSY, now_is("leased"), (412, "ConditionNotMet", {}), now_is("leased")), "unknown"),
 )  # fmt: skip
 def test_a_lost_answer_is_settled_by_looking(action: str, answers: tuple[Answer, ...], kind: str | None) -> None:
     target, transport = scripted(Kind.BLOB, *answers)

@@ -112,17 +112,6 @@ def test_a_lease_without_a_reason_clears_the_record_of_an_earlier_holder(cli: Cl
     assert cli.call("blob", "put", blob, "--lease-id", "@held", stdin=b"{1}").code == 0
 
 
-def test_a_lease_that_changes_its_id_keeps_its_record(cli: CliWorld) -> None:
-    blob = f"{cli.container()}/a"
-    cli.call("blob", "put", blob, stdin=b"{}")
-    assert cli.call("lease", "acquire", f"blob:{blob}", "--reason", "backup").code == 0
-    changed = cli.call("lease", "change", f"blob:{blob}", "--proposed-lease-id", B)
-    shown = [cli.call("lease", "show", f"blob:{blob}", *how).json for how in ((), ("--lease-id", B))]
-    assert (changed.code, [each["owner"]["reason"] for each in shown]) == (0, ["backup"] * 2)
-    released = cli.call("lease", "release", f"blob:{blob}")
-    assert (released.code, cli.call("lease", "show", f"blob:{blob}").json["last_owner"]) == (0, None)
-
-
 def test_a_record_of_another_lease_is_known_by_whom_the_lease_is(cli: CliWorld) -> None:
     blob = f"{cli.container()}/a"
     sdk(cli, blob).upload_blob(b"{}")

@@ -360,14 +360,6 @@ def test_a_tree_that_has_the_locked_blob_in_it_is_written_inside(world: Locks) -
         assert (ran.code, ran.out) == (0, '"created"\n' if content == "1" else '"replaced"\n'), ran.err
 
 
-def test_a_write_without_the_lease_is_refused_meanwhile(world: Locks) -> None:
-    lock = world.new()
-    working = world.begin_working(lock)
-    ran = world.cli.call("blob", "put", lock.removeprefix("blob:"), "--last-writer-wins", stdin=b"x")
-    working.finish(0)
-    assert (ran.code, working.ended().code) == (49, 0)
-
-
 def test_two_runs_that_name_their_locks_in_opposite_orders_both_get_them(world: Locks) -> None:
     one, two = sorted((world.new(), world.new()))
     script = 'echo "$AZGUARD_LOCK"'

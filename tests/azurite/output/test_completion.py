@@ -54,12 +54,10 @@ def test_commands_options_and_their_values_are_offered(offline: CliWorld, line: 
 
 @cases(
     "line",
-
-        "", "azguard blob get x -f ", "azguard blob get x -f co", "azguard blob put x --content-type ",
-        "azguard blob get x -- ", "azguard nosuch ", "azguard blob get x extra ", "azguard queue:w",
-        "azguard status queue:", "azguard blob get 'unfinished", "azguard file put x --attributes ",
-        "azguard lock hold x --until "
-    ,
+    "", "azguard blob get x -f ", "azguard blob get x -f co", "azguard blob put x --content-type ",
+    "azguard blob get x -- ", "azguard nosuch ", "azguard blob get x extra ", "azguard queue:w",
+    "azguard status queue:", "azguard blob get 'unfinished", "azguard file put x --attributes ",
+    "azguard lock hold x --until ",
 )  # fmt: skip
 def test_nothing_is_offered_where_files_or_nothing_belong(offline: CliWorld, line: str) -> None:
     assert [each for each in offered(offline, line) if line.split()[1:2] not in ([], ["nosuch"])] == []
@@ -80,14 +78,12 @@ def test_options_that_are_not_honoured_are_not_offered(offline: CliWorld) -> Non
 
 @cases(
     ("line", "some", "others"),
-
-        ("azguard blob put a b -r --", {"--jobs", "--tier"}, {"--content-md5", "--file", "--recursive"}),
-        ("azguard blob put a -f x --", {"--metadata"}, {"--recursive", "--file"}),
-        ("azguard blob put a --metadata x=y --", {"--metadata"}, set()),
-        ("azguard lock run a --no-wait --", {"--shared"}, {"--wait", "--no-wait"}),
-        ("azguard lock run a --wait=5s --", {"--shared"}, {"--wait", "--no-wait"}),
-        ("azguard -o json blob show a --", {"--query"}, set())
-    ,
+    ("azguard blob put a b -r --", {"--jobs", "--tier"}, {"--content-md5", "--file", "--recursive"}),
+    ("azguard blob put a -f x --", {"--metadata"}, {"--recursive", "--file"}),
+    ("azguard blob put a --metadata x=y --", {"--metadata"}, set()),
+    ("azguard lock run a --no-wait --", {"--shared"}, {"--wait", "--no-wait"}),
+    ("azguard lock run a --wait=5s --", {"--shared"}, {"--wait", "--no-wait"}),
+    ("azguard -o json blob show a --", {"--query"}, set()),
 )  # fmt: skip
 def test_what_the_line_excludes_is_not_offered(offline: CliWorld, line: str, some: set[str], others: set[str]) -> None:
     found = set(offered(offline, line))

@@ -158,11 +158,9 @@ def test_what_is_at_the_limit_is_sent(cli: CliWorld, jobs: str, words: tuple[str
 
 @cases(
     "words",
-
-        ("get", "--num-messages", "33"), ("get", "--num-messages", "0"), ("get", "--visibility-timeout", "0"),
-        ("get", "--visibility-timeout", "8d"), ("get", "--encoding", "x"), ("get", "--num-messages", "2", "-f", "b"),
-        ("peek", "--num-messages", "33")
-    ,
+    ("get", "--num-messages", "33"), ("get", "--num-messages", "0"), ("get", "--visibility-timeout", "0"),
+    ("get", "--visibility-timeout", "8d"), ("get", "--encoding", "x"), ("get", "--num-messages", "2", "-f", "b"),
+    ("peek", "--num-messages", "33"),
 )  # fmt: skip
 def test_a_receive_with_wrong_options_receives_nothing(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
     put(cli, jobs, b"work")
@@ -171,12 +169,10 @@ def test_a_receive_with_wrong_options_receives_nothing(cli: CliWorld, jobs: str,
 
 @cases(
     "words",
-
-        (), ("--visible", "--visibility-timeout", "1"), ("--visible", "--content", ""), ("--visible", "-f", "-"),
-        ("--visible", "--content", "x", "-f", "-"), ("--visible", "--allow-empty"), ("--visibility-timeout", "8d"),
-        ("--visible", "--content", "x", "--encoding", "gzip"), ("--visible", "--pop-receipt", ""),
-        ("--visible", "-f", "nosuch"), ("--visible", "--pop-receipt", "@nosuch"), ("--visible", "--pop-receipt", "@")
-    ,
+    (), ("--visible", "--visibility-timeout", "1"), ("--visible", "--content", ""), ("--visible", "-f", "-"),
+    ("--visible", "--content", "x", "-f", "-"), ("--visible", "--allow-empty"), ("--visibility-timeout", "8d"),
+    ("--visible", "--content", "x", "--encoding", "gzip"), ("--visible", "--pop-receipt", ""),
+    ("--visible", "-f", "nosuch"), ("--visible", "--pop-receipt", "@nosuch"), ("--visible", "--pop-receipt", "@"),
 )  # fmt: skip
 def test_an_update_with_wrong_options_changes_nothing(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
     got = received(cli, jobs)

@@ -72,24 +72,22 @@ def test_a_record_never_takes_the_place_of_a_newer_read(tmp_path: Path) -> None:
 
 @cases(
     ("field", "value"),
-
-        ("scope", ""), ("scope", None), ("scope", 1), ("scope", "a\nb"),
-        ("account", "devstoreaccount1"), ("account", ACCOUNT + "?sv=1&sig=abc"), ("account", "http://u:p@host"),
-        ("address", "site/config.json"), ("address", "blob:site"), ("address", ACCOUNT + "/site/config.json"),
-        ("address", "blob:site/a?sv=1&sig=abc"), ("address", "blob:site/\udcff"), ("address", None),
-        ("etag", ""), ("etag", None), ("etag", "a\nb"), ("etag", 5),
-        ("etag", "*"), ("etag", '"*"'), ("etag", "0x1"), ("etag", '"0x1","0x2"'), ("etag", 'W/"0x1"'),
-        ("etag", '"@last"'),
-        ("etag", "W/\"datetime'2026-11-21T11%3A00%3A00Z'\""), ("account", "http://a b"), ("account", "http://host#x"),
-        ("last_modified", "yesterday"), ("last_modified", 5),
-        ("length", -1), ("length", "14"), ("length", True), ("length", 1.5), ("length", 2**63),
-        ("content_hash", "md5:abc"), ("content_hash", "sha256:" + "g" * 64),
-        ("lineage", ""), ("lineage", 5), ("lineage", "anything"), ("lineage", "AAAAAAAAAAAAAAAA.0x0,x"),
-        ("path", "config.json"), ("path", ""), ("path", "/a\0b"), ("path", "/\ud800"), ("path", 5),
-        ("time", None), ("time", "2026-11-21T12:00:00"), ("time", "0001-01-01T00:00:00+01:00"),
-        ("command", None), ("command", "blob get a?sig=abc"),
-        ("copy", "yes")
-    ,
+    ("scope", ""), ("scope", None), ("scope", 1), ("scope", "a\nb"),
+    ("account", "devstoreaccount1"), ("account", ACCOUNT + "?sv=1&sig=abc"), ("account", "http://u:p@host"),
+    ("address", "site/config.json"), ("address", "blob:site"), ("address", ACCOUNT + "/site/config.json"),
+    ("address", "blob:site/a?sv=1&sig=abc"), ("address", "blob:site/\udcff"), ("address", None),
+    ("etag", ""), ("etag", None), ("etag", "a\nb"), ("etag", 5),
+    ("etag", "*"), ("etag", '"*"'), ("etag", "0x1"), ("etag", '"0x1","0x2"'), ("etag", 'W/"0x1"'),
+    ("etag", '"@last"'),
+    ("etag", "W/\"datetime'2026-11-21T11%3A00%3A00Z'\""), ("account", "http://a b"), ("account", "http://host#x"),
+    ("last_modified", "yesterday"), ("last_modified", 5),
+    ("length", -1), ("length", "14"), ("length", True), ("length", 1.5), ("length", 2**63),
+    ("content_hash", "md5:abc"), ("content_hash", "sha256:" + "g" * 64),
+    ("lineage", ""), ("lineage", 5), ("lineage", "anything"), ("lineage", "AAAAAAAAAAAAAAAA.0x0,x"),
+    ("path", "config.json"), ("path", ""), ("path", "/a\0b"), ("path", "/\ud800"), ("path", 5),
+    ("time", None), ("time", "2026-11-21T12:00:00"), ("time", "0001-01-01T00:00:00+01:00"),
+    ("command", None), ("command", "blob get a?sig=abc"),
+    ("copy", "yes"),
 )  # fmt: skip
 def test_a_bad_record_is_named_and_nothing_is_loaded(tmp_path: Path, field: str, value: object) -> None:
     cache = opened(tmp_path, Clock())

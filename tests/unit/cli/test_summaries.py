@@ -238,16 +238,14 @@ def test_a_worker_says_how_the_messages_ended(counts: dict[str, int], line: str)
 
 @cases(
     ("command", "result", "line"),
-
-        ("lock hold", {"outcome": "held", "until": "12:41", "pid": 9}, "took A until 12:41: pid 9 renews it, fence 4"),
-        ("lock hold", {"outcome": "held", "until": None, "pid": None}, "took A until it is released: fence 4"),
-        ("lock hold", {"outcome": "already_held", "until": "12:41", "pid": None},
-         "this job holds already: A until 12:41: fence 4"),
-        ("lock check", {"seconds_left": 57, "pid": 9},
-         "this job holds A: pid 9 renews it, else it ends in 57s"),
-        ("lock check", {"seconds_left": 57, "pid": None}, "this job holds A: it ends in 57s unless it is renewed"),
-        ("lock check", {"seconds_left": None, "pid": None}, "this job holds A")
-    ,
+    ("lock hold", {"outcome": "held", "until": "12:41", "pid": 9}, "took A until 12:41: pid 9 renews it, fence 4"),
+    ("lock hold", {"outcome": "held", "until": None, "pid": None}, "took A until it is released: fence 4"),
+    ("lock hold", {"outcome": "already_held", "until": "12:41", "pid": None},
+     "this job holds already: A until 12:41: fence 4"),
+    ("lock check", {"seconds_left": 57, "pid": 9},
+     "this job holds A: pid 9 renews it, else it ends in 57s"),
+    ("lock check", {"seconds_left": 57, "pid": None}, "this job holds A: it ends in 57s unless it is renewed"),
+    ("lock check", {"seconds_left": None, "pid": None}, "this job holds A"),
 )  # fmt: skip
 def test_a_hold_tells_who_renews_it_and_when_it_ends(command: str, result: dict[str, object], line: str) -> None:
     shown = summaries.summarize({"address": "blob:locks/deploy", "fence": 4, **result}, command)

@@ -105,15 +105,13 @@ def test_changes_of_other_lines_are_put_together(ours: bytes, theirs: bytes, mer
 
 @cases(
     ("base", "ours", "theirs", "merged"),
-
-        (LINES, b"a\nb\nX\nd\ne\n", b"a\nb\nY\nd\ne\n",
-         b"a\nb\n<<<<<<< yours\nX\n=======\nY\n>>>>>>> theirs\nd\ne\n"),
-        (b"a\n", b"a\nx", b"a\ny", b"a\n<<<<<<< yours\nx\n=======\ny\n>>>>>>> theirs\n"),
-        (b"a\r\n", b"x\r\n", b"y\r\n", b"<<<<<<< yours\r\nx\r\n=======\r\ny\r\n>>>>>>> theirs\r\n"),
-        (b"", b"x\n", b"y\n", b"<<<<<<< yours\nx\n=======\ny\n>>>>>>> theirs\n"),
-        (b"a\n", b"", b"b\n", b"<<<<<<< yours\n=======\nb\n>>>>>>> theirs\n"),
-        (b"\x00\xff\n", b"\x01\n", b"\x02\n", b"<<<<<<< yours\n\x01\n=======\n\x02\n>>>>>>> theirs\n")
-    ,
+    (LINES, b"a\nb\nX\nd\ne\n", b"a\nb\nY\nd\ne\n",
+     b"a\nb\n<<<<<<< yours\nX\n=======\nY\n>>>>>>> theirs\nd\ne\n"),
+    (b"a\n", b"a\nx", b"a\ny", b"a\n<<<<<<< yours\nx\n=======\ny\n>>>>>>> theirs\n"),
+    (b"a\r\n", b"x\r\n", b"y\r\n", b"<<<<<<< yours\r\nx\r\n=======\r\ny\r\n>>>>>>> theirs\r\n"),
+    (b"", b"x\n", b"y\n", b"<<<<<<< yours\nx\n=======\ny\n>>>>>>> theirs\n"),
+    (b"a\n", b"", b"b\n", b"<<<<<<< yours\n=======\nb\n>>>>>>> theirs\n"),
+    (b"\x00\xff\n", b"\x01\n", b"\x02\n", b"<<<<<<< yours\n\x01\n=======\n\x02\n>>>>>>> theirs\n"),
 )  # fmt: skip
 def test_changes_of_the_same_lines_stand_side_by_side(base: bytes, ours: bytes, theirs: bytes, merged: bytes) -> None:
     made = diffs.merge(base, ours, theirs)

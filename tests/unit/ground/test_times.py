@@ -9,10 +9,8 @@ from tests.support.cases import cases
 
 @cases(
     ("seconds", "text"),
-
-        (-3, "0s"), (0, "0s"), (0.4, "0s"), (0.6, "1s"), (59, "59s"), (60, "1m"), (61, "1m1s"), (3600, "1h"),
-        (3601, "1h"), (3661, "1h1m"), (86399, "23h59m"), (86400, "1d"), (90000, "1d1h"), (10**7, "115d17h")
-    ,
+    (-3, "0s"), (0, "0s"), (0.4, "0s"), (0.6, "1s"), (59, "59s"), (60, "1m"), (61, "1m1s"), (3600, "1h"),
+    (3601, "1h"), (3661, "1h1m"), (86399, "23h59m"), (86400, "1d"), (90000, "1d1h"), (10**7, "115d17h"),
 )  # fmt: skip
 def test_a_duration_is_shown_in_its_two_largest_units(seconds: float, text: str) -> None:
     assert span(seconds) == text

@@ -93,12 +93,10 @@ def test_nine_tags_of_ones_own_leave_a_place() -> None:
 
 @cases(
     ("error", "hint"),
-
-        (Forbidden("no", service_code="AuthorizationPermissionMismatch"), "t in a SAS, or the role Storage Blob Data"),
-        (BadRequest("no", service_code="FeatureNotYetSupportedForHierarchicalNamespaceAccounts"), "hierarchical name"),
-        (BadRequest("no", service_code="InvalidQueryParameterValue"), "hierarchical namespace"),
-        (BadRequest("no", service_code="BlobTagsNotSupportedForAccountType"), "hierarchical namespace")
-    ,
+    (Forbidden("no", service_code="AuthorizationPermissionMismatch"), "t in a SAS, or the role Storage Blob Data"),
+    (BadRequest("no", service_code="FeatureNotYetSupportedForHierarchicalNamespaceAccounts"), "hierarchical name"),
+    (BadRequest("no", service_code="InvalidQueryParameterValue"), "hierarchical namespace"),
+    (BadRequest("no", service_code="BlobTagsNotSupportedForAccountType"), "hierarchical namespace"),
 )  # fmt: skip
 def test_a_refusal_that_may_be_for_want_of_tags_says_what_they_need(error: Forbidden | BadRequest, hint: str) -> None:
     assert hint in (hints.in_words(explain_fence(error)).hint or "")

@@ -78,10 +78,8 @@ def test_a_break_by_age_is_refused_with_the_reason_unless_the_age_is_certain(sta
 
 @cases(
     "state",
-
-        leased(hours_ago(3), SERVICE_CLOCK, 0), leased(hours_ago(3), HOLDER_CLOCK, 3),
-        leased(hours_ago(-9), HOLDER_CLOCK, 3), leased(None, HOLDER_CLOCK, 3)
-    ,
+    leased(hours_ago(3), SERVICE_CLOCK, 0), leased(hours_ago(3), HOLDER_CLOCK, 3),
+    leased(hours_ago(-9), HOLDER_CLOCK, 3), leased(None, HOLDER_CLOCK, 3),
 )  # fmt: skip
 def test_a_break_by_age_is_let_through_where_the_age_is_certain(state: LeaseState) -> None:
     Safeguards(older_than=2 * HOUR).check(state, TARGET)

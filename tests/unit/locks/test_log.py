@@ -58,15 +58,13 @@ BARE = ("released", None)
 
 @cases(
     ("lines", "expected"),
-
-        # The holder's own line says how it ended, whichever was written first.
-        ([line(holding(1, outcome="lost")), line(broken())], [("lost", "eve@laptop")]),
-        ([line(broken()), line(holding(1, outcome="lost"))], [("lost", "eve@laptop")]),
-        # A break is better known than what the next holder found.
-        ([line(broken()), line(holding(2), holding(1, outcome="unknown"))], [("broken", "eve@laptop"), BARE]),
-        # A break of a lease that no record is of is of no holder.
-        ([line(holding(1)), line(replace(broken(), fence=None, since=None))], [BARE, ("broken", "eve@laptop")])
-    ,
+    # The holder's own line says how it ended, whichever was written first.
+    ([line(holding(1, outcome="lost")), line(broken())], [("lost", "eve@laptop")]),
+    ([line(broken()), line(holding(1, outcome="lost"))], [("lost", "eve@laptop")]),
+    # A break is better known than what the next holder found.
+    ([line(broken()), line(holding(2), holding(1, outcome="unknown"))], [("broken", "eve@laptop"), BARE]),
+    # A break of a lease that no record is of is of no holder.
+    ([line(holding(1)), line(replace(broken(), fence=None, since=None))], [BARE, ("broken", "eve@laptop")]),
 )  # fmt: skip
 def test_a_break_is_read_into_the_holders_line(lines: list[bytes], expected: list[tuple[str, str | None]]) -> None:
     assert [(each.outcome, each.broken_by) for each in read(*lines)] == expected

@@ -255,10 +255,8 @@ def test_a_clock_is_asked_for_once_and_counts_on() -> None:
 
 @cases(
     ("text", "moment"),
-
-        ("Sat, 21 Nov 2026 12:00:00 GMT", NOW), ("Sat, 21 Nov 2026 12:00:00 -0000", NOW), (None, None), ("", None),
-        ("soon", None), ("Sat, 99 Nov 2026 12:00:00 GMT", None), ("Sat, 21 Nov 99999999999 12:00:00 GMT", None)
-    ,
+    ("Sat, 21 Nov 2026 12:00:00 GMT", NOW), ("Sat, 21 Nov 2026 12:00:00 -0000", NOW), (None, None), ("", None),
+    ("soon", None), ("Sat, 99 Nov 2026 12:00:00 GMT", None), ("Sat, 21 Nov 99999999999 12:00:00 GMT", None),
 )  # fmt: skip
 def test_a_date_is_read_or_missing(text: str | None, moment: datetime | None) -> None:
     assert times.find_http_date(text) == moment

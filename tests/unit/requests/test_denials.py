@@ -81,25 +81,23 @@ def test_what_only_a_sas_of_the_account_allows_is_told(asked: SentRequest, reaso
 
 @cases(
     ("service", "asked", "needed"),
-
-        ("blob", request("PUT"), ("cw",)),
-        ("blob", request("PUT", **{"x-ms-tags": "fence=1"}), ("cw", "t")),
-        ("blob", request("PUT", "https://acc/site/a?comp=metadata"), ("w",)),
-        ("blob", request("PUT", "https://acc/site/a?comp=lease"), ("wd",)),
-        ("blob", request("GET", "https://acc/site?restype=container&comp=list"), ("l",)),
-        ("blob", request("DELETE", "https://acc/site/a?versionid=2026"), ("x",)),
-        ("blob", request("PUT", "https://acc/site?restype=container&comp=acl"), ()),
-        ("table", request("PATCH", "https://acc/Orders(PartitionKey='a',RowKey='b')"), ("u", "a")),
-        ("table", request("PUT", "https://acc/Orders(PartitionKey='a',RowKey='b')", **{"If-Match": "*"}), ("u",)),
-        ("table", request("POST", "https://acc/Tables"), ("cw",)),
-        ("table", request("POST", "https://acc/$batch"), ()),
-        ("queue", request(), ()),
-        ("file", request("GET", "https://acc/team/d?restype=directory&comp=list"), ("l",)),
-        ("file", request("PUT", "https://acc/team/a?comp=range"), ("w",)),
-        ("file", request("PUT", "https://acc/team/a"), ("cw",)),
-        ("file", request("PUT", "https://acc/team/a?comp=forceclosehandles"), ("wd",)),
-        ("file", request("DELETE", "https://acc/team/a"), ("d",))
-    ,
+    ("blob", request("PUT"), ("cw",)),
+    ("blob", request("PUT", **{"x-ms-tags": "fence=1"}), ("cw", "t")),
+    ("blob", request("PUT", "https://acc/site/a?comp=metadata"), ("w",)),
+    ("blob", request("PUT", "https://acc/site/a?comp=lease"), ("wd",)),
+    ("blob", request("GET", "https://acc/site?restype=container&comp=list"), ("l",)),
+    ("blob", request("DELETE", "https://acc/site/a?versionid=2026"), ("x",)),
+    ("blob", request("PUT", "https://acc/site?restype=container&comp=acl"), ()),
+    ("table", request("PATCH", "https://acc/Orders(PartitionKey='a',RowKey='b')"), ("u", "a")),
+    ("table", request("PUT", "https://acc/Orders(PartitionKey='a',RowKey='b')", **{"If-Match": "*"}), ("u",)),
+    ("table", request("POST", "https://acc/Tables"), ("cw",)),
+    ("table", request("POST", "https://acc/$batch"), ()),
+    ("queue", request(), ()),
+    ("file", request("GET", "https://acc/team/d?restype=directory&comp=list"), ("l",)),
+    ("file", request("PUT", "https://acc/team/a?comp=range"), ("w",)),
+    ("file", request("PUT", "https://acc/team/a"), ("cw",)),
+    ("file", request("PUT", "https://acc/team/a?comp=forceclosehandles"), ("wd",)),
+    ("file", request("DELETE", "https://acc/team/a"), ("d",)),
 )  # fmt: skip
 def test_a_request_tells_what_it_needs(service: str, asked: SentRequest, needed: tuple[str, ...]) -> None:
     assert denials.list_permissions(asked, service) == needed

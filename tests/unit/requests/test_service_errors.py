@@ -27,20 +27,18 @@ def recorded(name: str, method: str, code: str) -> Recorded:
 
 @cases(
     ("name", "method", "code", "kind", "status"),
-
-        ("test_blob_access_conditions.test_delete_blob_with_if_match_fail", "DELETE", "ConditionNotMet", "changed",
-         412),
-        ("test_common_blob.test_soft_delete_with_leased_blob", "DELETE", "LeaseIdMissing", "locked", 412),
-        ("test_container.test_lease_container_break_period", "DELETE", "LeaseLost", "locked", 412),
-        ("test_common_blob.test_lease_blob_break_period", "PUT", "LeaseLost", "locked", 412),
-        ("test_blob_access_conditions.test_get_blob_with_if_modified_fail", "GET", "ConditionNotMet", "not_modified",
-         304),
-        ("test_blob_access_conditions.test_get_blob_with_if_match_fail", "GET", "ConditionNotMet", "changed", 412),
-        ("test_blob_access_conditions.test_delete_container_with_if_modified", "GET", "ContainerNotFound", "not_found",
-         404),
-        ("test_container.test_create_container_with_already_existing_container", "PUT", "ContainerAlreadyExists",
-         "exists", 409)
-    ,
+    ("test_blob_access_conditions.test_delete_blob_with_if_match_fail", "DELETE", "ConditionNotMet", "changed",
+     412),
+    ("test_common_blob.test_soft_delete_with_leased_blob", "DELETE", "LeaseIdMissing", "locked", 412),
+    ("test_container.test_lease_container_break_period", "DELETE", "LeaseLost", "locked", 412),
+    ("test_common_blob.test_lease_blob_break_period", "PUT", "LeaseLost", "locked", 412),
+    ("test_blob_access_conditions.test_get_blob_with_if_modified_fail", "GET", "ConditionNotMet", "not_modified",
+     304),
+    ("test_blob_access_conditions.test_get_blob_with_if_match_fail", "GET", "ConditionNotMet", "changed", 412),
+    ("test_blob_access_conditions.test_delete_container_with_if_modified", "GET", "ContainerNotFound", "not_found",
+     404),
+    ("test_container.test_create_container_with_already_existing_container", "PUT", "ContainerAlreadyExists",
+     "exists", 409),
 )  # fmt: skip
 def test_a_live_answer_is_known_by_its_meaning(name: str, method: str, code: str, kind: str, status: int) -> None:
     shared = {"client": Replayed(recorded(name, method, code))}

@@ -66,11 +66,9 @@ def test_an_error_names_its_line_and_its_reason(line: dict[str, Any], reason: st
 
 @cases(
     ("op", "hint"),
-
-        ("replace", 'read it first: azguard entity get Orders/eu/2; or name the version you mean: "etag": "ETAG"; '
-         'or say "last_writer_wins": true'),
-        ("upsert", 'to do it without a guard: "last_writer_wins": true')
-    ,
+    ("replace", 'read it first: azguard entity get Orders/eu/2; or name the version you mean: "etag": "ETAG"; '
+     'or say "last_writer_wins": true'),
+    ("upsert", 'to do it without a guard: "last_writer_wins": true'),
 )  # fmt: skip
 def test_a_hint_for_a_line_names_its_keys(op: str, hint: str) -> None:
     with pytest.raises(AzguardError) as refused:

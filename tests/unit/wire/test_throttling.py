@@ -12,14 +12,12 @@ HOSTS = (f"https://acc{number}.blob.core.windows.net" for number in itertools.co
 
 @cases(
     ("status", "headers", "seconds"),
-
-        (503, {"Retry-After": "7"}, 7), (429, {"Retry-After": " 7 "}, 7), (500, {"Retry-After": "7"}, 7),
-        (408, {"Retry-After": "7"}, 7), (200, {"Retry-After": "7"}, 0), (412, {"Retry-After": "7"}, 0), (503, {}, 0),
-        (503, {"Retry-After": "-7"}, 0), (503, {"Retry-After": "soon"}, 0), (503, {"Retry-After": "9" * 999}, 1e9),
-        (503, {"Retry-After": "Sat, 21 Nov 2026 12:00:30 GMT", "Date": DATE}, 30),
-        (503, {"Retry-After": "Sat, 21 Nov 2026 11:00:30 GMT", "Date": DATE}, 0),
-        (503, {"Retry-After": "Sat, 21 Nov 2026 12:00:30 GMT"}, 0)
-    ,
+    (503, {"Retry-After": "7"}, 7), (429, {"Retry-After": " 7 "}, 7), (500, {"Retry-After": "7"}, 7),
+    (408, {"Retry-After": "7"}, 7), (200, {"Retry-After": "7"}, 0), (412, {"Retry-After": "7"}, 0), (503, {}, 0),
+    (503, {"Retry-After": "-7"}, 0), (503, {"Retry-After": "soon"}, 0), (503, {"Retry-After": "9" * 999}, 1e9),
+    (503, {"Retry-After": "Sat, 21 Nov 2026 12:00:30 GMT", "Date": DATE}, 30),
+    (503, {"Retry-After": "Sat, 21 Nov 2026 11:00:30 GMT", "Date": DATE}, 0),
+    (503, {"Retry-After": "Sat, 21 Nov 2026 12:00:30 GMT"}, 0),
 )  # fmt: skip
 def test_an_answer_that_says_later_says_when(status: int, headers: Mapping[str, str], seconds: float) -> None:
     host = next(HOSTS)
