@@ -195,7 +195,7 @@ def test_a_put_ends_early_when_the_service_goes_away_and_names_what_it_did_not_t
         return Fault.FAIL_BEFORE if len(writes) > FILES // 4 else Fault.NONE
 
     with proxy.running(azurite.ports["blob"], go_away) as running:
-        ran = tree.put(running.port, "--timeout", "1", "--jobs", "2")
+        ran = tree.put(running.port, "--timeout", "3", "--jobs", "2")
         told = Counter(outcomes(ran.stdout).values())
         assert (ran.code, set(told), told.total()) == (20, {"created", "unknown", "not tried"}, FILES), ran.err
     # Two rounds of two files; two more may have begun before those had ended.
@@ -215,7 +215,7 @@ def test_a_get_ends_early_when_the_service_goes_away(tree: Tree, azurite: Azurit
     with proxy.running(azurite.ports["blob"], go_away) as running:
         cli = tree.cli.through(running.port)
         words = ("blob", "get", tree.container.container_name, "copy", "--recursive")
-        ran = cli.call(*words, "--timeout", "1", "--jobs", "2", env=PATIENT)
+        ran = cli.call(*words, "--timeout", "3", "--jobs", "2", env=PATIENT)
     told = Counter(outcomes(ran.stdout).values())
     assert (ran.code, set(told), told.total()) == (20, {"read", "failed", "not tried"}, FILES), ran.err
     assert len(list((tree.cli.root / "copy").iterdir())) == told["read"]

@@ -250,7 +250,7 @@ def test_a_put_whose_temporary_file_is_perhaps_not_leased_has_written_nothing(fi
     client = files_world.client(files_cli, file)
     lease = ShareLeaseClient(client)
     lease.acquire()
-    words = ("file", "put", file, "--lease-id", lease.id, "--last-writer-wins", "-o", "json", "--timeout", "500ms")
+    words = ("file", "put", file, "--lease-id", lease.id, "--last-writer-wins", "-o", "json", "--timeout", "3s")
 
     def decide(request: Request) -> Fault:
         return Fault.FAIL_BEFORE if request.headers.get("x-ms-lease-action") == "acquire" else Fault.NONE

@@ -285,7 +285,7 @@ def test_a_rename_that_comes_between_the_two_releases_of_its_lease_leaves_none(f
 
     with proxy.running(files_world.port(files_cli), decide) as between:
         through = files_world.through(files_cli, between.port)
-        ran = through.call("file", "rename", file, f"{file.partition('/')[0]}/new.txt", "--timeout", "500ms")
+        ran = through.call("file", "rename", file, f"{file.partition('/')[0]}/new.txt", "--timeout", "3s")
     shown = files_cli.call("file", "show", f"{file.partition('/')[0]}/new.txt").json
     assert (ran.code, len(came), shown["lease_state"]) == (74, 1, "available")
 

@@ -100,7 +100,7 @@ def test_metadata_are_applied_once_after_a_loss(files_cli: CliWorld, file: str, 
 
 def test_inside_a_lease_the_new_content_keeps_the_lease_of_its_holder(files_cli: CliWorld, file: str) -> None:
     lease = files_world.client(files_cli, file).acquire_lease()
-    refused = files_cli.call("safe-update", f"file:{file}", "--increment", "n", "-o", "json", "--timeout", "1s")
+    refused = files_cli.call("safe-update", f"file:{file}", "--increment", "n", "-o", "json", "--timeout", "3s")
     done = files_cli.call("safe-update", f"file:{file}", "--increment", "n", "--lease-id", lease.id)
     held = files_cli.call("lease", "show", f"file:{file}", "--lease-id", lease.id)
     assert (refused.code in (49, 75), done.code, done.json["guard"], held.json["state"]) == (True, 0, "lease", "held")
@@ -135,7 +135,7 @@ def test_a_file_beside_it_that_is_not_made_goes(files_cli: CliWorld, file: str, 
         return fault if which in request.headers else Fault.NONE
 
     with proxy.running(files_world.port(files_cli), decide) as between:
-        words = ("safe-update", f"file:{file}", "--increment", "n", "--timeout", "1s")
+        words = ("safe-update", f"file:{file}", "--increment", "n", "--timeout", "3s")
         ran = files_world.through(files_cli, between.port).call(*words)
     assert (ran.code, files_world.names(files_cli, file.partition("/")[0])) == (53, ["dir.json"])
 
@@ -180,8 +180,8 @@ def test_an_operator_elsewhere_sees_who_left_a_lease_and_breaks_it(files_cli: Cl
     with files_world.killing(files_cli) as killer:
         killer.kill("dir.json?comp=rename", "safe-update", f"file:{file}", "--increment", "n")
     elsewhere = {"AZGUARD_CACHE_DIR": str(files_cli.root / "elsewhere")}
-    words = ("safe-update", f"file:{file}", "--increment", "n", "-o", "json", "--timeout", "2s")
-    refused = files_cli.call(*words, env=elsewhere)
+    words = ("safe-update", f"file:{file}", "--increment", "n", "-o", "json")
+    refused = files_cli.call(*words, "--timeout", "3s", env=elsewhere)
     shown = files_cli.call("lease", "show", f"file:{file}", env=elsewhere).json
     broken = files_cli.call("lease", "break", f"file:{file}", "--if-owner", shown["held_by"], env=elsewhere)
     done = files_cli.call(*words, env=elsewhere)

@@ -33,5 +33,5 @@ def test_a_write_that_names_no_version_gives_up(written: str, words: tuple[str, 
 
     line = [word.format(blob=blob) for word in words]
     with proxy.running(cli.port, decide) as between:
-        ran = cli.through(between.port).call("blob", *line, "--timeout", "0.3s", "-o", "json")
+        ran = cli.through(between.port).call("blob", *line, "--timeout", "2s", "-o", "json")
     assert (ran.code, ran.error["kind"], ran.error["retriable"]) == (75, "gave_up", True), ran.err

@@ -293,7 +293,7 @@ def resetting(action: str) -> Decide:
 def test_an_acquire_that_may_still_arrive_is_unknown_and_stays_recorded(cli: CliWorld, blob: str) -> None:
     with proxy.running(cli.port, resetting("acquire")) as between:
         there = cli.through(between.port)
-        ran = there.call("lease", "acquire", f"blob:{blob}", "--timeout", "0.5s", "-o", "json")
+        ran = there.call("lease", "acquire", f"blob:{blob}", "--timeout", "3s", "-o", "json")
         (found,) = there.call("lease", "list", "--mine").json
         assert (ran.code, ran.error["hint"], found["confirmed"]) == (
             74, f"release it in case it was granted: azguard lease release blob:{blob}", False,
@@ -317,7 +317,7 @@ def test_a_change_that_is_unknown_leaves_both_ids_to_release_by(cli: CliWorld, b
     with proxy.running(cli.port, resetting("change")) as between:
         there = cli.through(between.port)
         there.call("lease", "acquire", f"blob:{blob}", "--proposed-lease-id", A)
-        ran = there.call("lease", "change", f"blob:{blob}", "--proposed-lease-id", B, "--timeout", "0.5s")
+        ran = there.call("lease", "change", f"blob:{blob}", "--proposed-lease-id", B, "--timeout", "3s")
         held = [(each["lease_id"], each["confirmed"]) for each in there.call("lease", "list", "--mine").json]
         released = [there.call("lease", "release", f"blob:{blob}").code for _ in range(2)]
     assert (ran.code, held, released, state(cli, f"blob:{blob}")) == (

@@ -90,7 +90,7 @@ def on_record(fault: Fault, times: int, after: int = 0) -> Decide:
 def test_without_its_record_the_lease_is_given_back(cli: CliWorld, blob: str) -> None:
     with proxy.running(cli.port, on_record(Fault.RESET, 99)) as between:
         there = cli.through(between.port)
-        ran = acquire(there, blob, "--infinite", "--timeout", "0.5s")
+        ran = acquire(there, blob, "--infinite", "--timeout", "3s")
         held = there.call("lease", "list", "--mine").json
     assert (ran.code, show(cli, blob)["state"], held) == (74, "free", [])
     assert "the lease was given back" in ran.err
@@ -100,7 +100,7 @@ def test_a_record_that_cannot_be_removed_keeps_no_lease(cli: CliWorld, blob: str
     with proxy.running(cli.port, on_record(Fault.RESET, 99, after=1)) as between:
         there = cli.through(between.port)
         acquired = acquire(there, blob, "--infinite")
-        released = there.call("lease", "release", f"blob:{blob}", "--timeout", "0.5s")
+        released = there.call("lease", "release", f"blob:{blob}", "--timeout", "3s")
     after = show(cli, blob)
     assert (acquired.code, released.code, after["state"], after["last_owner"]["reason"]) == (0, 0, "free", WHY)
     assert "warning: the record of who held" in released.err

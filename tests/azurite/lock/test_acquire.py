@@ -85,7 +85,7 @@ def test_a_waiter_asks_no_more_often_when_the_service_has_gone_silent(world: Loc
         return Fault.NONE if met.count("PUT lease:acquire") < 2 else Fault.RESET
 
     with world.taken(lock):
-        code, requests, seconds = asked(world, decide, lock, "--wait", "5s", "--timeout", "1s")
+        code, requests, seconds = asked(world, decide, lock, "--wait", "5s", "--timeout", "3s")
     polls = requests.count("PUT lease:acquire")
     # Not more than four a second are asked for when all is well.
     assert (code, 2 <= polls <= 4 * seconds) == (53, True)
@@ -178,7 +178,7 @@ def test_a_late_acquire_is_told_and_released_by_the_next_run_of_the_scope(world:
     assert ask(world, "run", lock, "--reason", "innocent", "--", "true", env=OTHER)[0] == 0
     with proxy.running(world.cli.port, gate.decide) as between:
         through = replace(world, cli=world.cli.through(between.port))
-        code, said = ask(through, "run", lock, "--wait", "2s", "--timeout", "1s", *order, "--", "true")
+        code, said = ask(through, "run", lock, "--wait", "4s", "--timeout", "2s", *order, "--", "true")
         assert (code, "may yet be leased for up to 1m although nothing holds it" in said) == (53, True)
         assert held(through, lock) == [("lock run, given up", False)]
         gate.opened.set()

@@ -123,7 +123,7 @@ def test_a_run_that_ends_unknown_is_settled_by_the_next(cli: CliWorld, name: str
         return Fault.NONE if not armed else Fault.RESET if len(armed) > 1 or request is not armed[0] else Fault.DROP
 
     with proxy.running(port(cli), decide) as running:
-        lost = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k", "--timeout", "1s")
+        lost = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k", "--timeout", "3s")
         healthy.set()
         again = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k")
     assert (lost.code, again.code, (properties(cli, name) or {})["n"]) == (74, 0, 2)
@@ -133,7 +133,7 @@ def test_a_write_that_never_arrived_is_made_by_the_next_run(cli: CliWorld, name:
     faulty = by_rules([Rule.parse("PUT entity * reset"), Rule.parse("PATCH entity * reset")])
     healthy = threading.Event()
     with proxy.running(port(cli), lambda asked: Fault.NONE if healthy.is_set() else faulty(asked)) as running:
-        lost = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k", "--timeout", "1s")
+        lost = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k", "--timeout", "3s")
         healthy.set()
         again = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k")
     assert (lost.code, again.code, (properties(cli, name) or {})["n"]) == (74, 0, 2)
@@ -141,7 +141,7 @@ def test_a_write_that_never_arrived_is_made_by_the_next_run(cli: CliWorld, name:
 
 def test_work_that_cannot_be_written_is_kept_with_its_types(cli: CliWorld, name: str) -> None:
     with proxy.running(port(cli), by_rules([Rule.parse("PUT entity * reset")])) as running:
-        ran = update(through(cli, running.port), name, "--increment", "total", "--timeout", "1s")
+        ran = update(through(cli, running.port), name, "--increment", "total", "--timeout", "3s")
     kept = json.loads(Path(ran.error["kept"]).read_bytes())
     assert (ran.code, kept["total"], kept["total@odata.type"]) == (53, "6", "Edm.Int64")
     assert ran.error["hint"].startswith(f"resume it: azguard safe-update entity:{name}")

@@ -180,7 +180,7 @@ def test_one_whose_fate_cannot_be_known_is_told_as_unknown(cli: CliWorld, orders
         return Fault.RESET if request.writes and "RowKey='00003'" in request.path else Fault.NONE
 
     with proxy.running(port(cli), decide) as running:
-        ran = update(through(cli, running.port), orders, *INCREMENT, "--timeout", "1s")
+        ran = update(through(cli, running.port), orders, *INCREMENT, "--timeout", "5s")
     (line,), counted = told(ran)
     assert (ran.code, line["outcome"], line["error"]["exit_code"]) == (20, "unknown", 74)
     assert counted == summary(orders, matched=10, updated=9, unknown=1)
