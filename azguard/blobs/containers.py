@@ -31,7 +31,7 @@ from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts, properties
 from azguard.resources.parts import Policies, Rewritten, VersionedPolicies, canonicalize
-from azguard.resources.properties import KeptShown, describe_kept
+from azguard.resources.properties import KeptShown, describe_kept, describe_version
 from azguard.times import http_date
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
@@ -148,10 +148,8 @@ def _find_delete_outcome(
 
 def _describe(address: Address, found: Any) -> ContainerShown:
     return ContainerShown(
-        address=str(address),
+        **describe_version(address, found),
         name=address.container,
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
         public_access=found.public_access,
         **describe_kept(found),
         has_immutability_policy=found.has_immutability_policy,

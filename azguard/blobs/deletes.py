@@ -67,9 +67,7 @@ def preview(target: Target, conditions: Conditions, deadline: Deadline) -> Writt
         raise refusals.describe_conflict(error, target, deadline) from error
     is_free = conditions.lease_id is not None or found.lease.status != "locked"
     return Written(
-        address=str(target.address),
-        etag=found.etag,
-        last_modified=found.last_modified,
+        **properties.describe_version(target.address, found),
         guard=conditions.guard,
         attempts=0,
         outcome=WOULD_DELETE if is_free else WOULD_REFUSE,

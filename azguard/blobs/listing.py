@@ -13,13 +13,12 @@ from azguard.blobs.refusals import explain_stale_read
 from azguard.errors import NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.calls import follow, walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown
 from azguard.resources import properties
-from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content
+from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, describe_version
 from azguard.wire.call import call
 from azguard.wire.client import Limits
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
@@ -80,11 +79,9 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
 
 def _describe_blob(address: Address, found: Any, *, deleted: bool = False) -> BlobShown:
     return BlobShown(
-        address=str(address),
+        **describe_version(address, found),
         name=address.name,
         container=address.container,
-        etag=quote_etag(found.etag) if found.etag else None,
-        last_modified=found.last_modified,
         created=found.creation_time,
         **describe_content(found),
         blob_type=found.blob_type,

@@ -81,9 +81,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> Retentio
     """Return the legal hold and the policy of a blob."""
     found = properties.fetch(target, conditions, deadline)
     return RetentionShown(
-        address=str(target.address),
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
+        **properties.describe_version(target.address, found),
         version_id=found.version_id,
         **vars(Retention.of(found)),
     )
@@ -130,9 +128,7 @@ class RetentionChange:
         elif wanted != before:
             attempts, outcome = self._send(_name_version(target, found, conditions), wanted, conditions, deadline)
         return RetentionSet(
-            address=str(target.address),
-            etag=quote_etag(found.etag),
-            last_modified=found.last_modified,
+            **properties.describe_version(target.address, found),
             version_id=found.version_id,
             **vars(wanted),
             guard=conditions.guard,

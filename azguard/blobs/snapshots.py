@@ -319,9 +319,7 @@ def undelete(target: Target, deadline: Deadline) -> Written:
             reason="undeleted_without_current",
         ) from error
     return Written(
-        address=str(target.address),
-        etag=found.etag,
-        last_modified=found.last_modified,
+        **properties.describe_version(target.address, found),
         guard="none",
         attempts=settled.attempts,
     )

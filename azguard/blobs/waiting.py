@@ -163,10 +163,8 @@ def _look_for_change(target: Target, conditions: Conditions, deadline: Deadline)
 
 def _to_waited(target: Target, until: Until, found: Any) -> BlobWaited:
     return BlobWaited(
-        address=str(target.address),
+        **properties.describe_version(target.address, found),
         until=until.value,
         exists=True,
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
         lease_state=found.lease.state,
     )

@@ -15,7 +15,6 @@ from azguard.files import guarding
 from azguard.files.guarding import FileWrite, Guarding, Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import walk_pages
 from azguard.requests.deadline import Deadline
@@ -119,9 +118,7 @@ def _describe_entry(address: Address, found: Listed) -> EntryListed:
 
 def _describe(address: Address, found: Any) -> dict[str, Any]:
     return {
-        "address": str(address),
-        "etag": quote_etag(found.etag) if found.etag else None,
-        "last_modified": found.last_modified,
+        **properties.describe_version(address, found),
         "attributes": found.attributes,
         "created": found.created,
         "written": found.written,

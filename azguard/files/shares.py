@@ -17,7 +17,7 @@ from azguard.files.entries import drop_own
 from azguard.files.guarding import FileWrite, Guarding
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
+from azguard.guards.versions import describe_write
 from azguard.requests.calls import read, walk_pages
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -29,7 +29,7 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts, properties
 from azguard.resources.lifecycles import Contents, count_first
 from azguard.resources.parts import Policies
-from azguard.resources.properties import KeptShown, describe_kept
+from azguard.resources.properties import KeptShown, describe_kept, describe_version
 from azguard.wire import xml
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
@@ -106,11 +106,9 @@ def delete(
 
 def _describe(address: Address, found: Any) -> ShareShown:
     return ShareShown(
-        address=str(address),
+        **describe_version(address, found),
         name=address.container,
         snapshot=address.snapshot,
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
         quota=found.quota,
         access_tier=found.access_tier,
         protocols=tuple(found.protocols or ()),

@@ -188,9 +188,7 @@ def _to_ended(target: Target, found: Any, copy_id: str, error: AzguardError | No
 
 def _to_aborted(target: Target, found: Any, copy_id: str, guard: str, *, attempts: int, outcome: str) -> CopyAborted:
     return CopyAborted(
-        address=str(target.address),
-        etag=found.etag,
-        last_modified=found.last_modified,
+        **properties.describe_version(target.address, found),
         copy_id=copy_id,
         copy_status=ABORTED,
         guard=guard,

@@ -76,9 +76,7 @@ def get_metadata(
     """
     found = properties.fetch(target, conditions, deadline)
     shown = MetadataShown(
-        address=str(target.address),
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
+        **properties.describe_version(target.address, found),
         metadata=drop_own(found.metadata),
     )
     return shown, found.metadata.get(KEY)

@@ -5,10 +5,11 @@ from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 from azguard.accounts.account import Target
-from azguard.address import Kind
+from azguard.address import Address, Kind
 from azguard.errors import NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import read
 from azguard.requests.commits import look_under
 from azguard.requests.deadline import Deadline
@@ -142,6 +143,12 @@ class CopyShown(MetadataShown):
     copy_status: str | None
     #: The bytes copied, and how many there are, such as ``12/40``.
     copy_progress: str | None
+
+
+def describe_version(address: Address, found: Any) -> dict[str, Any]:
+    """Return the address, ETag and time of what was found, the first fields of ``Shown`` and ``Written``."""
+    etag = quote_etag(found.etag) if found.etag else None
+    return {"address": str(address), "etag": etag, "last_modified": found.last_modified}
 
 
 def describe_lease(found: Any) -> dict[str, str | None]:
