@@ -116,6 +116,8 @@ def _exchange(
     }
     if body is not None or method not in _READS:
         sent["Content-Length"] = str(len(body or b""))
+    else:
+        sent["Cache-Control"] = "no-cache"
     url = identity.prove(account, service, method, url, sent)
     reply = client.send(sender, method, url, sent, body, timeouts)
     is_challenged = reply.status_code == HTTPStatus.UNAUTHORIZED and account.auth is Auth.LOGIN

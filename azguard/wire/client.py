@@ -43,6 +43,8 @@ _OF_THE_SERVICE = ("x-ms-request-id", "x-ms-version")
 _CHANGED_AT = "Last-Modified"
 _VERSION = "ETag"
 _WEAK = "W/"
+# The service says no Age. A cache that has asked it counts from then, in whole seconds, and one may pass on the way.
+_WAY_SECONDS = 1
 # Only a proxy says this, of a request that it did not pass on.
 _BY_A_PROXY = 407
 # A live endpoint accepts a connection within a second; four leave room for one lost packet and the answer.
@@ -204,7 +206,10 @@ def _check_origin(reply: Reply) -> None:
 
 
 def _find_alteration(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return the alteration that a proxy made to a success of the service; None if no alteration is seen."""
+    """Return the alteration that a proxy made to an answer of the service; None if no alteration is seen."""
+    age = headers.get("Age", "")
+    if _SECONDS.fullmatch(age) and int(age) > _WAY_SECONDS:
+        return f"a cache had kept it for {age}s"
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return None
     if _CHANGED_AT not in headers:

@@ -156,6 +156,15 @@ def test_a_body_in_chunks_is_read_to_its_last() -> None:
 # Not the service
 
 
+def test_a_cache_is_told_to_ask_the_service(tmp_path: Path) -> None:
+    answer = scripted_service.Answer(
+        200, headers={"ETag": '"1"', "Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT", "Age": "1"}
+    )
+    with scripted_service.running(answer) as service:
+        assert CliWorld(tmp_path, service.connection_string).call("blob", "exists", "site/a").code == 0
+    assert [(method, headers["cache-control"]) for method, headers in service.asked] == [("HEAD", "no-cache")]
+
+
 def test_a_page_is_no_blob_and_says_where_it_comes_from() -> None:
     page = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 2\r\n\r\nhi"
     words = "is not Azure Storage: 200 text/html by nginx"
@@ -167,8 +176,10 @@ def test_a_page_is_no_blob_and_says_where_it_comes_from() -> None:
     ("found", "why"),
     (_FOUND.replace(b"ETag", b"Was"), "it has no ETag"),
     (_FOUND.replace(b"ETag: ", b"ETag: W/"), "its ETag is weak"),
+    (_FOUND + b"Age: 60\r\n", "a cache had kept it for 60s"),
+    (_FOUND.replace(b"200 OK", b"404 Not Found") + b"Age: 2\r\n", "a cache had kept it for 2s"),
 )
-def test_an_answer_without_the_version_that_guards_a_write_is_none(found: bytes, why: str) -> None:
+def test_an_answer_without_the_version_that_is_there_now_is_none(found: bytes, why: str) -> None:
     with _serving(_say(found + _EMPTY + b"\r\n")) as target, pytest.raises(Unavailable, match=why):
         properties.fetch(target, Conditions(), Deadline())
 
