@@ -68,7 +68,7 @@ def _complete() -> int:
 
 
 def _tell_of_itself(argv: list[str]) -> bool:
-    """Show the help or the version, if that is what was typed; return whether it was.
+    """Show the help or the version, if it was typed; return whether it was.
 
     A line that is not understood up to there is left to the parser, which says what is wrong.
     """

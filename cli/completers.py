@@ -1,7 +1,7 @@
 """What may stand in the place of a value: each argument and option names its completer.
 
 A completer is given the line that was typed, and the word that is not finished yet. It yields
-pairs of a value and what that is. What it cannot find in time, it leaves out.
+pairs of a value and its meaning, and leaves out the values that it cannot find in time.
 """
 
 import signal
@@ -211,12 +211,12 @@ def messages(line: TypedLine, incomplete: str) -> list[Candidate]:
 
 
 def addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return addresses of whatever kind."""
+    """Return addresses of all kinds."""
     return _complete_prefixed(_NAMED, line, incomplete)
 
 
 def locks(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return addresses of whatever kind, and the bare names of the locks in the container of locks."""
+    """Return addresses of all kinds, and the bare names of the locks in the container of locks."""
     found = addresses(line, incomplete)
     return found if ":" in incomplete or "/" in incomplete else [*found, *_in_time(_list_locks, line, incomplete)]
 
@@ -232,7 +232,7 @@ def kept_versions(line: TypedLine, _incomplete: str) -> list[Candidate]:
 
 
 def leasable_addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return addresses of what can be leased."""
+    """Return addresses of resources that can be leased."""
     return _complete_prefixed(_LEASABLE, line, incomplete)
 
 

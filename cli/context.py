@@ -1,4 +1,4 @@
-"""What a command is handed: the account, the cache, the conditions and the output of this run."""
+"""The environment of a command: the account, the cache, the conditions and the output of this run."""
 
 import os
 import time
@@ -77,7 +77,7 @@ class Environment:
 
     @cached_property
     def job(self) -> str | None:
-        """Return the CI job that this is, as a record tells it; None if it is none."""
+        """Return the CI job of this run, as records name it; None outside of CI."""
         from azguard.cache import scope
 
         return scope.find_job(self.environ)
@@ -142,7 +142,7 @@ class Environment:
         """Return an account whose blobs are encrypted as this run says.
 
         Raises:
-            ConfigError: the key is none, or cannot be read.
+            ConfigError: the key is malformed, or cannot be read.
             UsageError: the operation makes a blob, and takes no key.
         """
         from azguard.cli.input import accounts

@@ -26,7 +26,7 @@ _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
 
 @frozen
 class SharedState:
-    """What the runs in one process have in common: a clock, and what is made once. The lines of a batch are runs."""
+    """The state that runs in one process share: a clock, and values made once. The lines of a batch are runs."""
 
     clock: Callable[[], float] = time.monotonic
     #: What is made once, such as an account with its connections, by what it is made of.
@@ -82,7 +82,7 @@ class CommandMissing(UsageError):
 
 
 def report(error: BaseException, facts: Facts, environ: Mapping[str, str]) -> int:
-    """Tell what went wrong on stderr and return the exit status."""
+    """Tell the error on stderr and return the exit status."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
     if isinstance(error, BrokenPipeError):
@@ -96,8 +96,8 @@ def report(error: BaseException, facts: Facts, environ: Mapping[str, str]) -> in
 
 
 def deliver(stream: TextIO, status: int = 0) -> None:
-    """Flush the result of a run that ends with a status; a reader that has gone is no failure of what was done."""
-    # A signal must not say of what is done that it is not, nor wait for a reader that reads no more.
+    """Flush the result of a run that ends with a status; a reader that has gone is no failure."""
+    # A signal must not deny work that is done, and must not wait for a reader that has stopped.
     signals.hasten(status or OutputFailed.exit_code)
     try:
         stream.flush()
@@ -198,7 +198,7 @@ def _is_folder_gone() -> bool:
 def _for_people(error: AzguardError, *, quiet: bool) -> str:
     # To decline a question is a choice, and no error.
     lines = [error.message if error.reason == signals.DECLINED else f"error: {error.message}"]
-    # No service tells another's receipt, and what is said of it says all.
+    # No service tells another's receipt; the message says all that is known.
     if isinstance(error, Changed) and error.expected_etag and error.reason != "receipt_stale":
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"
         now = "and there is nothing now" if isinstance(error, Gone) else now

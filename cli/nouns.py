@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-# What is deleted is gone after half a minute or more.
+# A deleted resource is gone after half a minute or more.
 _LONGEST_PAUSE_SECONDS = 3.0
 # Whose address can name a snapshot, which is never written.
 _WITH_SNAPSHOTS = (Kind.BLOB, Kind.SHARE, Kind.DIR, Kind.FILE)
@@ -227,7 +227,7 @@ def declare_delete(
 
 
 def declare_entries(app: Group, text: str, kind: Kind | None = None) -> None:
-    """Declare the command that lists what is in a share or directory, or only what is of this kind."""
+    """Declare the command that lists the entries of a share or directory, or only those of this kind."""
     from azguard.cli.input import addresses
 
     def list_(env: Environment, folder: Any, prefix: common.Prefix = None, num_results: common.Limit = None) -> None:
@@ -312,7 +312,7 @@ def delete(
     *,
     dry_run: bool,
 ) -> None:
-    """Delete a resource by ``send`` and show the result, or show what that would do to the finding of ``look``.
+    """Delete a resource by ``send`` and show the result; in a dry run, show the resource that ``look`` finds.
 
     ``count`` counts its contents, where they are not meant to be deleted too.
     """
@@ -352,7 +352,7 @@ def show_doomed(
     count: "Count | None" = None,
     outcome: str = WOULD_DELETE,
 ) -> None:
-    """Show what a delete would do; ``count`` counts its contents, where they are not meant to be deleted too.
+    """Show the effect of a delete; ``count`` counts the contents, where they are not meant to be deleted too.
 
     ``outcome`` is what another write would do.
 

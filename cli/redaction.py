@@ -53,7 +53,7 @@ def _rules() -> tuple[re.Pattern[str], ...]:
         _rule(r"(://[^\s/?#@:'\"]*:)[^\s/?#@'\"]+(?=@)"),
         # JSON and the repr of a dict: "AccountKey": "…", 'Authorization': 'Basic …'.
         _rule(rf"({_QUOTE}(?:[\w-]*authorization|sig|{_NAMES}|connection_?string){_QUOTE}\s*:\s*{_QUOTE})[^\"'\\\n]+"),
-        # A header on a line of its own, whatever its scheme.
+        # A header on a line of its own, of any scheme.
         _rule(r"^([ \t>*]*[\w-]*authorization:[ \t]*)[^\s'\"][^\n]*$", re.IGNORECASE | re.MULTILINE),
         # A header in a sentence: its scheme and one word, or its one word.
         _rule(rf"((?:authorization|x-ms-(?:source-)?encryption-key)\s*[:=]\s*)(?:(?:{_SCHEMES})\s+)?[^\s'\",;()\\]+"),

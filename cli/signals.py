@@ -1,4 +1,4 @@
-"""What a signal does to a run: end it in order while it works, hasten its end once its status is known."""
+"""The effect of signals on a run: an end in order while it works, a fast end once its status is known."""
 
 import os
 import signal
@@ -114,7 +114,7 @@ def heed() -> Iterator[None]:
 
 def discard_unfinished() -> None:
     """Delete the files that threads are still writing, before an end that does not wait for them."""
-    # What was never imported has written nothing.
+    # If the module was never imported, no file is unfinished.
     writing = sys.modules.get("azguard.atomic_files")
     if writing is not None:
         writing.discard_unfinished()

@@ -61,7 +61,7 @@ def help_(
 
 
 def _describe(env: Environment, words: Sequence[str]) -> None:
-    """Show what a command takes, or all commands of a noun, as data; as JSON where no format was asked for."""
+    """Describe a command, or all commands of a noun, as data; as JSON where no format was asked for."""
     from azguard.cli.help import description
 
     found, path = _find(words)

@@ -343,7 +343,7 @@ class LineWork:
 
 
 def _find_addresses(ready: "ReadyCommand") -> Iterator[Address]:
-    """Yield what a command is about: the resources that its words and options name."""
+    """Yield the addresses of the resources that the words and options of a command name."""
     noun = ready.env.command.partition(" ")[0]
     kinds: list[Kind | None] = [Kind(noun) if noun in list(Kind) else None]
     # What lists blobs is about their container.

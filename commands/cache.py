@@ -216,7 +216,7 @@ def _list_uses() -> "kept_files.Uses":
 
 
 def _confirm(env: Environment, chosen: list["KeptItem"]) -> None:
-    """Show what is about to be deleted, and ask."""
+    """List the files to delete, and ask."""
     unused = [each for each in chosen if not each.in_use]
     _tell(env, unused, "to delete")
     if not streams.on_terminal():

@@ -1,4 +1,4 @@
-"""``azguard demo``: a live table on a terminal, plain lines elsewhere, and what it all means."""
+"""``azguard demo``: a live table on a terminal, plain lines elsewhere, and an explanation."""
 
 import os
 import random

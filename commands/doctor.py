@@ -124,7 +124,7 @@ def _locate(env: Environment, text: str) -> Target:
 
 
 def _show(env: Environment, found: "Diagnosis") -> int:
-    """Show what was found, as a table or whole; return the exit status."""
+    """Show the findings, as a table or whole; return the exit status."""
     is_table = env.out.format in ("table", "tsv") and not env.out.query
     status = env.out.answer(found.checks if is_table else found, Partial.exit_code if found.differs else 0)
     if is_table:

@@ -1,7 +1,7 @@
 """Checks of the account: who asks, if answers are new and ours, its kind, the rights of each feature, other writers.
 
-Rights are tried on what is not there, so that nothing is changed. What azguard wrote last has its lineage, unless it
-was told to leave none. A tool that keeps what others left is not seen, such as one that merges into an entity.
+Rights are tried on names that do not exist, so that nothing is changed. The last write of azguard has its lineage,
+unless --no-lineage was given. A tool that keeps what others left is not seen, such as one that merges into an entity.
 """
 
 import base64
@@ -128,7 +128,7 @@ def _look(
 
 
 def check_credentials(stage: CheckStage) -> CheckFinding:
-    """Tell by what it is proved who asks, and until when that is accepted."""
+    """Tell the credential of the account, and when it ends."""
     account = stage.account
     if account.auth is Auth.KEY:
         return holds("a key of the account, which allows everything and does not end")
@@ -136,7 +136,7 @@ def check_credentials(stage: CheckStage) -> CheckFinding:
         return _describe_sas(read_sas(account.secret or ""), datetime.now(UTC))
     if account.auth is Auth.LOGIN:
         return _describe_token(stage, datetime.now(UTC))
-    return holds("none: only what is public can be read")
+    return holds("none: only public blobs can be read")
 
 
 def _describe_sas(token: Sas, now: datetime) -> CheckFinding:
@@ -158,7 +158,7 @@ def _describe_token(stage: CheckStage, now: datetime) -> CheckFinding:
     """Tell whose token a login has.
 
     Raises:
-        LoginFailed: it has none.
+        LoginFailed: the login gives no token.
     """
     login = identity.find_login(stage.account)
     found = login.get_token_info(STORAGE_SCOPE)
@@ -254,19 +254,19 @@ def _tell_kind(found: Answer) -> CheckFinding:
 def _tell_versions(found: Answer) -> CheckFinding:
     if found.version_id is None:
         return holds("not kept: after a foreign write, an outcome in doubt can stay unknown")
-    return holds("kept: they settle more doubts, and what is overwritten can be restored")
+    return holds("kept: they settle more doubts, and an overwritten blob can be restored")
 
 
 def _tell_soft_delete(found: Answer) -> CheckFinding:
     policy = xml.parse(found, "properties of a service").find("DeleteRetentionPolicy")
     if policy is None or (policy.findtext("Enabled") or "").lower() != "true":
-        return holds("not kept: what is deleted is gone")
+        return holds("not kept: a deleted blob is gone")
     return holds(f"kept for {policy.findtext('Days')} days, and can be undeleted")
 
 
 def _tell_immutability(found: Answer) -> CheckFinding:
     if found.has_legal_hold or found.has_immutability_policy:
-        return differs("the container has a policy or a legal hold: what exists is not changed and not deleted")
+        return differs("the container has a policy or a legal hold: its blobs can be neither changed nor deleted")
     return holds("none in this container")
 
 
@@ -313,7 +313,7 @@ def _try(name: str, stage: CheckStage) -> Reaction:
 
 
 def _check_last_writes(target: Target, stage: CheckStage) -> CheckFinding:
-    """Count what was written last without a lineage, and name some of it."""
+    """Count the resources whose last write has no lineage, and name some of them."""
     count, foreign = 0, list[str]()
     for name, lineage in _walk(stage.through_tap(target), stage):
         count += 1

@@ -24,7 +24,7 @@ _DONE = range(200, 300)
 
 
 class Damage(StrEnum):
-    """What is done to one request."""
+    """The damage to one request."""
 
     #: It is carried out, and its answer does not arrive.
     LOST = "answer lost"
@@ -56,7 +56,7 @@ class Tap:
         self.requests = 0
         #: What went wrong with the names of requests in the answers, by the beginning of the URL.
         self.misnamed: dict[str, set[Misnamed]] = {}
-        #: How many requests of the operation that is watched the service says it did, whatever the caller was told.
+        #: How many requests of the watched operation the service has done, by its answers.
         self.done = 0
         #: By the beginning of the URL: what answers there, as it calls itself.
         self.servers: dict[str, str] = {}

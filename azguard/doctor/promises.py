@@ -64,7 +64,7 @@ class Wrong(NamedTuple):
 
 
 class Attempts(NamedTuple):
-    """What is tried of one operation: what has to be refused, and what has to be done."""
+    """The attempts of one operation: those that the service has to refuse, and the one that it has to do."""
 
     target: Target
     wrong: tuple[Wrong, ...]
@@ -96,7 +96,7 @@ class Trial(NamedTuple):
 
 
 def list_trials() -> Iterator[Trial]:
-    """Yield what can be tried: each operation under each condition that its row names."""
+    """Yield the trials: each operation under each condition that its row names."""
     for name in PLAYS:
         operation = ALL.get(name)
         if operation is not None:
@@ -211,7 +211,7 @@ def _prepare_receipt(stage: CheckStage) -> Attempts:
 
 
 def _prepare_create(trial: Trial, there: Target, stage: CheckStage) -> Attempts:
-    """Return the attempts to create what is there, and what is not."""
+    """Return the attempts to create an existing resource, and a new one."""
     new = stage.name(trial.play.kind)
     stage.note_made(new)
     if trial.aspect == NEW_ONLY:
@@ -260,7 +260,7 @@ def _prepare_condition(operation: Operation, condition: Condition, target: Targe
 
 
 def find_mismatch(noun: str) -> str:
-    """Return how the service refuses an operation on what is leased under another id."""
+    """Return how the service refuses an operation on a resource that is leased under another id."""
     return f"412 LeaseIdMismatchWith{_LEASED.get(noun, noun.title())}Operation"
 
 

@@ -141,7 +141,7 @@ def _list_names(plan: DoctorPlan, account: Account) -> dict[str, str]:
 
 
 def _require_named(plan: DoctorPlan, stage: CheckStage) -> None:
-    """Ask for what the user named.
+    """Ask for the container and the table that the user named.
 
     Raises:
         NotFound: it is not there.

@@ -83,7 +83,7 @@ def _find_service(operation: str) -> str:
 
 
 def try_one(way: SettlingWrite, damage: Damage, stage: CheckStage) -> CheckFinding:
-    """Do a write with its request damaged, and compare what azguard says of it with what the service did."""
+    """Do a write with its request damaged, and compare the outcome that azguard tells with the work of the service."""
     act = way.prepare(stage)
     url = "" if act.target is None else locate(act.target.endpoint, act.target.address)
     stage.tap.damage_next(damage, ALL[way.operation], url)

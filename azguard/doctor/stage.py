@@ -63,17 +63,17 @@ class CheckFinding(NamedTuple):
 
 
 def holds(detail: str = "") -> CheckFinding:
-    """Return that it is as azguard promises, and what is known beside that."""
+    """Return the finding that the promise holds, with further facts."""
     return CheckFinding(CheckVerdict.HOLDS, detail)
 
 
 def differs(detail: str) -> CheckFinding:
-    """Return that it is not as azguard promises, and what came instead."""
+    """Return the finding that the promise does not hold, with the actual answer."""
     return CheckFinding(CheckVerdict.DIFFERS, detail)
 
 
 def not_possible(why: str) -> CheckFinding:
-    """Return that it cannot be tried here, and why."""
+    """Return the finding that the check is not possible here, with the reason."""
     return CheckFinding(CheckVerdict.NOT_POSSIBLE, why)
 
 
@@ -114,7 +114,7 @@ class Reaction(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Return whether the service did not say what it makes of the request."""
+        """Return whether the outcome of the request is open."""
         return self.status is None or (self.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not self.is_unknown)
 
     @property
@@ -171,7 +171,7 @@ class CheckStage:
         self._sources: dict[tuple[Kind, str], Target] = {}
 
     def open_rooms(self) -> None:
-        """Make what the checks of each service are done in; note where that is not possible."""
+        """Make a room for the checks of each service; note the services where that fails."""
         for service in self.services:
             try:
                 self.rooms[service] = self._open_room(service)
@@ -335,7 +335,7 @@ class CheckStage:
         return text
 
     def remove_all(self) -> None:
-        """Delete what was made, whatever is leased; what is inside of what is deleted goes with it."""
+        """Delete all that was made, leased or not; the contents of a container or share go with it."""
         rooms = {target.address.container for target in self._made if target.kind in ROOMS.values()}
         for target in reversed(self._made):
             is_room = target.kind in ROOMS.values()

@@ -215,7 +215,7 @@ def check_tags(value: object) -> dict[str, str]:
         raise UsageError("the tags are not a JSON object of strings", reason="tags_not_object")
     for key, text in value.items():
         if not is_tag(key, text):
-            raise UsageError(f"the tag {key}={text} holds what the service refuses", reason="tag_malformed")
+            raise UsageError(f"the service refuses the tag {key}={text}", reason="tag_malformed")
     check_count(value)
     return value
 

@@ -100,9 +100,9 @@ def find_unencrypted(account: Account) -> str | None:
     endpoint = next((each for each in plain if not is_loopback(urlsplit(each).hostname)), None)
     if endpoint is None:
         return None
-    what = "use the SAS" if account.auth is Auth.SAS else "repeat what the key signed, for 15 minutes"
+    what = "use the SAS" if account.auth is Auth.SAS else "repeat signed requests, for 15 minutes"
     return (
-        f"{endpoint} is not encrypted: a listener on the network can read and change what is sent, and {what}; "
+        f"{endpoint} is not encrypted: a listener on the network can read and change requests, and {what}; "
         "write https://, or accept that: --allow-http, which azguard profile set keeps"
     )
 
@@ -206,7 +206,7 @@ def _profile_name(environ: Mapping[str, str]) -> str | None:
 
 
 def _complete(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Add to an account named by options what the environment knows of that account; nothing to any other source."""
+    """Add the settings of the environment to an account named by options, if both name the same account."""
     if "account-name" not in given:
         return dict(given)
     ambient = {key: value for key, value in _environment(environ).items() if key != "connection-string"}
@@ -217,7 +217,7 @@ def _complete(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str,
 
 
 def _merge_proof(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, str]:
-    """Return both; who the options say is asking replaces whatever the environment says about that."""
+    """Return both; credentials of options replace all credentials of the environment."""
     ambient = {name: value for name, value in ambient.items() if name != "connection-string"}
     if any(name in given for name in _PROOF):
         ambient = {name: value for name, value in ambient.items() if name not in _PROOF}
@@ -361,7 +361,7 @@ def read_encryption_key(where: str, value: str | None) -> dict[str, dict[str, st
     """Return the key that a text is or whose file it names, as an account keeps it; empty for none.
 
     Raises:
-        ConfigError: it is none, or cannot be read.
+        ConfigError: the key is malformed, or cannot be read.
     """
     from azguard.wire import answers
 

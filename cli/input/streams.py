@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 _STDOUT = 1
 # What is held in memory: patches, policies and the like are far shorter, and a device or a pipe may never end.
 _MOST_BYTES = 64 * 1024 * 1024
-# Names of files that are open already, as /dev/stdin is, whatever they were opened on.
+# Names of files that are open already, as /dev/stdin is; the files behind them can be of any kind.
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
 # Of a get into a file or a folder.
 _LOCAL = (
     needs("--overwrite", "--file DIR", "it is for a local file, and stdout has none"),
     excludes("--overwrite", "--file=-", "it is for a local file, and stdout has none"),
-    excludes("--overwrite", "--if-exists", "the one replaces what the other leaves alone"),
+    excludes("--overwrite", "--if-exists", "one replaces files that the other leaves alone"),
 )
 Overwrite = Annotated[
     bool, flag("--overwrite", "Replace a local file, too, that you changed since you got it.", rules=_LOCAL)
@@ -50,7 +50,7 @@ def source(
     ``purpose`` the verb for what is done with the content.
 
     Raises:
-        UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
+        UsageError: the file cannot be read, or stdin is a terminal, where no end is seen.
     """
     if file in (None, "-"):
         if file is None and sys.stdin is not None and sys.stdin.isatty():
@@ -301,7 +301,7 @@ def confirm(question: str, otherwise: str) -> None:
     """Ask on the terminal; only a yes is one.
 
     Raises:
-        Interrupted: the answer is another; ``otherwise`` says what was not done.
+        Interrupted: the answer is another; ``otherwise`` says that nothing was done.
     """
     sys.stderr.write(f"{terminal.printable(question)} [y/N] ")
     sys.stderr.flush()

@@ -108,7 +108,7 @@ Reason = Annotated[
     option("--reason", "TEXT", "Say why you hold it; all readers can see this."),
 ]
 IfExists = Annotated[str | None, option("--if-exists", "skip", "If it exists, leave it alone and exit 0.", choice)]
-_ALONE = "what exists is left alone, whatever it is"
+_ALONE = "an existing resource is left alone, in any version"
 WithContents = Annotated[bool, flag("--with-contents", "Delete it with all its contents; do not ask.")]
 NoLineage = Annotated[
     bool,
@@ -326,7 +326,7 @@ GENERAL_ROWS = in_panel(
 )
 
 
-#: Every option that asks for a condition, whatever the command.
+#: Every option that asks for a condition, of all commands.
 CONDITION_NAMES = frozenset(row.name for row in (*_USUAL_CONDITIONS, *_RARE_CONDITIONS))
 
 
@@ -360,7 +360,7 @@ def list_condition_rules(spec: CommandSpec, *, skips_existing: bool) -> "Iterato
     if skips_existing and spec.operation.creates:
         for row in list_conditions(spec.operation):
             if not row.is_hidden:
-                # Which is what it does.
+                # --if-exists skip does the same.
                 unless = "--if-none-match=*" if row.name == "if_none_match" else ""
                 yield excludes("--if-exists", row.flags[0], _ALONE, unless=unless)
     if spec.plain is not None:

@@ -149,7 +149,7 @@ class PutContentOptions(HeaderOptions, ContentOptions):
     )
 
     def read_headers_of(self, name: str) -> dict[str, str | None]:
-        """Return the content headers of what is put under a name; see ``read_headers``."""
+        """Return the content headers of a put under this name; see ``read_headers``."""
         return {**self.read_headers(), "content_type": guess_content_type(self.content_type, name, self.file)}
 
 
@@ -300,12 +300,12 @@ def find_ends(first: str, second: str | None, source: str | None, noun: str = "b
 def locate_source(env: Environment, target: Target, source: str, sas: str | None, kind: Kind = Kind.BLOB) -> Target:
     """Return the source of a copy: in the account of its destination, or where its URL leads.
 
-    The credentials of the destination's account are not sent elsewhere: a source in another account needs a SAS, or is
-    read as what is public.
+    The credentials of the destination's account are not sent elsewhere: a source in another account needs a
+    SAS, or has to be public.
 
     Raises:
         UsageError: it is malformed, or has two SAS.
-        ConfigError: what was given as a SAS is none.
+        ConfigError: --source-sas is malformed.
     """
     location = env.location(source, kind)
     own = target.account.endpoints.get(kind.service, "")

@@ -58,7 +58,7 @@ def conditions(env: Environment, target: Target, action: Action | None, lease_id
 
 
 def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> "Owner":
-    """Return the owner record of this process; ``command`` is what to publish of the command."""
+    """Return the owner record of this process; ``command`` is the published part of the command."""
     from azguard.leases import owners
 
     secrets = redaction.find_secrets(env.shared, env.environ)
@@ -170,7 +170,7 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> "Break
 
 
 def _describe_end(target: Target, left: int | None) -> str:
-    """Return when the next one can have what was broken; None seconds left is not known."""
+    """Return when the next holder can have the lease; the seconds left can be unknown."""
     seconds = LONGEST_BREAK if left is None else left
     end = iso(datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=seconds))
     return (

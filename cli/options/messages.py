@@ -120,7 +120,7 @@ def _find_in_file(target: Target, file: str) -> str:
 def deliver(env: Environment, received: Sequence[Received], encoding: str, body: Path | None) -> None:
     """Remember the receipts of messages and print these; the body of the only one goes to a file, if that is given.
 
-    The receipts are remembered first: whatever happens to the output, the messages are hidden.
+    The receipts are remembered first: the messages are hidden, also if the output fails.
 
     Raises:
         NotFound: there is no message; the empty list is printed.

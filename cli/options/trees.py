@@ -1,4 +1,4 @@
-"""The options of commands that move trees of files, whatever the service, and the run that they describe."""
+"""The options of commands that move trees of blobs or files, and the run that they describe."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from azguard.wire.rows import Operation
 
 
-# Options of a put that say nothing of what a file is to be besides its content.
+# Options of a put that set no property of a file.
 _OF_NO_PROPERTY = ("file", "content", "if_exists", "allow_empty", "no_lineage")
 
 
@@ -90,7 +90,7 @@ class TreeOptions:
         return Patterns(tuple(self.include or ()), tuple(self.exclude or ()))
 
     def delete(self, env: "Environment", store: "TreeStore", *, keeps_folders: bool = False) -> None:
-        """Delete what is under an address.
+        """Delete all files below an address.
 
         Raises:
             Partial: some files failed, or their outcome is unknown.
@@ -263,7 +263,7 @@ class TreeGetOptions(TreeCopyOptions):
     )
 
     def get(self, env: "Environment", store: "TreeStore", folder: str | None, *, overwrites: bool) -> None:
-        """Read what is under an address into a folder.
+        """Read all files below an address into a folder.
 
         Raises:
             Partial: some files failed.

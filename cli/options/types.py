@@ -179,7 +179,7 @@ def _read_tags(texts: Sequence[str], _: str) -> dict[str, str]:
     for key, value in found.items():
         if not rules.is_tag(key, value):
             raise UsageError(
-                f"--tags: {key}={value} holds what the service refuses",
+                f"--tags: the service refuses {key}={value}",
                 hint="letters, digits, space + - . / : = _",
             )
     return found
@@ -209,7 +209,7 @@ def _read_names(texts: Sequence[str], _: str) -> list[str]:
 
 
 def _read_md5(text: str, _: str) -> str:
-    """Return an MD5 in base64, refusing what is none."""
+    """Return an MD5 in base64, refusing any other text."""
     import base64
     import binascii
 
@@ -269,7 +269,7 @@ def choice(metavar: str) -> ValueType:
 
 
 def spelt(metavar: str) -> ValueType:
-    """Return the type of some words, whatever the case in which they are typed."""
+    """Return the type of some words, in upper or lower case."""
     words = tuple(metavar.split("|"))
     return ValueType("choice", lambda text, name: _read_spelt(text, name, words), choices=words)
 

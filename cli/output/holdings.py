@@ -1,4 +1,4 @@
-"""Show who holds what: once, or again and again."""
+"""The list of leases and their holders: once, or again and again."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -54,7 +54,7 @@ class HoldingsView:
     limit: int | None = None
 
     def show(self) -> None:
-        """Print what is held, as it is found.
+        """Print the leases that are held, as they are found.
 
         Raises:
             Partial: a container could not be listed.
@@ -76,7 +76,7 @@ class HoldingsView:
         listing.tally.check(self._address)
 
     def watch(self) -> None:
-        """Print what changes, a line each; on a terminal, a table that is drawn anew in its place."""
+        """Print the changes, a line each; on a terminal, a table that is drawn anew in its place."""
         from azguard.leases import holdings
 
         told = set[str | None]()

@@ -97,7 +97,7 @@ class Output:
                 self._print(picked, result)
 
     def _print(self, value: Any, result: object) -> None:
-        """Print what was picked from a result."""
+        """Print the picked value of a result."""
         if self.format == "json":
             _line(json_form.to_json(value, margin=None if self.in_stream else "\n"))
         elif self.format == "yaml":
@@ -177,7 +177,7 @@ class Output:
                 yield each
 
     def _streams(self) -> bool:
-        """Return whether each result can be printed as it comes: a query may make of it what is no row of a table."""
+        """Return whether each result can be printed as it comes: a query may make it no row of a table."""
         if self.query is None:
             return self.format == "table"
         return self.format in ("json", "tsv") and json_form.picks_lines(self.query)
@@ -211,7 +211,7 @@ class Output:
         self.flush()
 
     def shows_whole(self, result: object) -> bool:
-        """Return whether all of a result is printed: not in part, and not at all with ``-o none``."""
+        """Return whether all of a result is printed: with ``--query`` or ``-o none`` it is not."""
         value = to_json_form(result)
         return self.format != "none" and self.pick(value) is value
 
@@ -227,7 +227,7 @@ class Output:
                 self.info(f"--query matches nothing: the result has no {unknown}")
 
     def flush(self) -> None:
-        """Wait until what was printed is out of our hands."""
+        """Flush stdout."""
         sys.stdout.flush()
 
     def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
@@ -236,7 +236,7 @@ class Output:
             _line(json_form.to_json(record))
 
     def pass_on(self, chunk: bytes) -> None:
-        """Print on stderr what a command printed that is not the result."""
+        """Print on stderr the output of a command that is not the result."""
         try:
             sys.stderr.flush()
             sys.stderr.buffer.write(chunk)
@@ -250,9 +250,9 @@ class Output:
         sys.stdout.write(shown if not diff or diff.endswith("\n") else f"{shown}\n")
 
     def show_preview(self, result: object, diff: str, without: str) -> None:
-        """Print what would change: as a diff, or inside the result if a format was asked for.
+        """Print the changes that a write would make: as a diff, or inside the result if a format was asked for.
 
-        ``without`` is what a person is told where nothing would change.
+        ``without`` is the message for people if nothing would change.
         """
         if self.is_chosen:
             self.show(result)
@@ -267,7 +267,7 @@ class Output:
             _to(sys.stderr, text, color=self.colors_messages)
 
     def say(self, text: str) -> None:
-        """Print what is waited for, or happens meanwhile: on a terminal in lines that are no longer than it is wide."""
+        """Print progress during a wait: on a terminal in lines that are no longer than it is wide."""
         if terminal.is_terminal(sys.stderr):
             text = "\n  ".join(terminal.wrap(text, terminal.width(sys.stderr) - _INDENT))
         self.info(text)
@@ -302,7 +302,7 @@ class Output:
         return terminal.Progress(title, total, self.progress and not mixes, unit)
 
     def verbose(self, text: str) -> None:
-        """Print what is happening, for ``--verbose``."""
+        """Print progress for ``--verbose``."""
         if self.is_verbose:
             _to(sys.stderr, text, color=self.colors_messages)
 
@@ -313,7 +313,7 @@ def _refuse_too_deep() -> Iterator[None]:
         yield
     except RecursionError:
         raise OutputFailed(
-            "the operation is done, but --query makes of its result what is nested too deeply to be printed", hint=HINT
+            "the operation is done, but the result of --query is nested too deeply to be printed", hint=HINT
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""stdout as a stream for results: where it cannot be written, what was asked for is done all the same.
+"""stdout as a stream for results: where it cannot be written, the operation is done all the same.
 
 In a job of GitHub Actions or Azure Pipelines both streams let no name be a command to the runner: a blob may be called
 ``##vso[task.setvariable variable=PATH]/tmp``. In JSON the escape reads as the same name; elsewhere it is seen. Content,
@@ -32,7 +32,7 @@ class ResultStream(io.TextIOWrapper):
             _fail(error)
 
     def flush(self) -> None:
-        """Write what is buffered, or say that it cannot be written."""
+        """Write the buffer, or say that it cannot be written."""
         try:
             super().flush()
         except OSError as error:
@@ -147,4 +147,4 @@ def silence(stream: TextIO) -> None:
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
-        pass  # It is none of the system's, or it is closed.
+        pass  # The stream is in memory, or closed.

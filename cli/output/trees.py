@@ -1,4 +1,4 @@
-"""What a run over a tree shows: a line for each file as it ends, and one for all."""
+"""The output of a run over a tree: a line for each file as it ends, and one for all."""
 
 import sys
 import threading
@@ -101,7 +101,7 @@ class Lines:
             self._note(failure)
 
     def end(self) -> None:
-        """Print what is left of a table, if that is possible."""
+        """Print the last rows of a table, if that is possible."""
         rows, self._rows = self._rows, []
         self._lines_of_table = 0
         try:

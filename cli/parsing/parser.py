@@ -121,7 +121,7 @@ class ReadyCommand:
 
     @property
     def writes(self) -> bool:
-        """Return whether it is one write."""
+        """Return whether the command is one write."""
         operation = self.node.spec.operation
         return operation is not None and operation.writes
 
@@ -344,7 +344,7 @@ def _explain(error: Any, argv: Sequence[str]) -> UsageError:
 
 
 def _find_kind(env: Environment, node: Command, params: Mapping[str, Any]) -> str | None:
-    """Return the kind of the first address on the line; None if it is none, which the command itself refuses."""
+    """Return the kind of the first address on the line; None if it is malformed, which the command refuses."""
     place = next((row for row in node.own if row.is_argument), None)
     words = None if place is None else params[place.name]
     first = (words or [None])[0] if isinstance(words, list) else words

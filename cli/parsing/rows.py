@@ -113,10 +113,10 @@ class Row(NamedTuple):
         return str(self.default) if self.type is None else self.type.write(self.default)
 
     def read(self, value: Any) -> Any:
-        """Return the value of what was typed.
+        """Return the value of the typed text.
 
         Raises:
-            UsageError: it is none of its type.
+            UsageError: the text is malformed.
         """
         # A default is a value already.
         if self.type is None or not isinstance(value, (str, list)):

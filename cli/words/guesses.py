@@ -71,7 +71,7 @@ def hint_for_command(path: Sequence[str], args: Sequence[str]) -> str:
 
 
 def _tell_instead(path: Sequence[str], word: str) -> str:
-    """Tell what there is in place of a verb that the noun does not have."""
+    """Return a hint: the verbs of the noun, or the command in place of the missing verb."""
     if not path:
         return "azguard --help"
     instead = INSTEAD.get((path[0], MEANINGS.get(word, word)))
@@ -186,7 +186,7 @@ def _translate(ours: Ours, words: Sequence[str]) -> str:
 
 
 def _line(command: Any, ours: Ours, words: Sequence[str]) -> str:
-    """Return the command line of ours that means what was typed; an option that it has none of is left out."""
+    """Return our command line with the meaning of the typed words; options that it lacks are left out."""
     own, rest = command_line.split(words)
     parts, places, options = _read(command, own)
     places = _places(ours.address, parts, places)

@@ -256,7 +256,7 @@ def undelete(env: Environment, blob: common.Blob) -> None:
 
 
 def _say_waiting(env: Environment, copied: "Copied") -> None:
-    """Say that a copy is waited for, and what becomes of it if the wait is interrupted."""
+    """Say that a copy is waited for, and that it goes on if the wait is interrupted."""
     if copied.copy_status != "success":
         name = copied.address.partition(":")[2]
         env.out.info(f"waiting for copy {copied.copy_id} to {name}; it goes on if you stop waiting")

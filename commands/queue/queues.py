@@ -205,7 +205,7 @@ def move(
 
 
 def _show(env: Environment, told: "QueueMoved | Done") -> None:
-    """Print what a move did, or why a message was not moved."""
+    """Print the result of a move, or why a message was not moved."""
     from azguard.queues.moving import QueueMoved
 
     if not isinstance(told, QueueMoved):

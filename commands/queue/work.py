@@ -301,10 +301,10 @@ def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
 
 
 def finish(env: Environment, ended: "WorkEnd") -> int:
-    """Print what a worker did, and return its exit status.
+    """Print the counts of a worker, and return its exit status.
 
     Raises:
-        AzguardError: what ended it.
+        AzguardError: the error that ended the worker.
     """
     if ended.error is None or ended.summary.received:
         env.out.show(ended.summary)

@@ -233,7 +233,7 @@ class UpdateOptions(WriteOptions, _EditOptions):
         """Refuse an id that azguard made as the key of many updates: it is of one entity.
 
         Raises:
-            UsageError: it is one.
+            UsageError: the key is such an id.
         """
         if self.where is not None and self.op_id is not None and self.op_id.startswith(RAW_OP):
             raise UsageError("--op-id: an id that azguard made is of one entity", hint="choose a key of your own")

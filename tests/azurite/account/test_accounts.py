@@ -290,8 +290,8 @@ def test_a_write_that_no_credential_was_given_for_is_never_in_doubt(offline: Cli
 
 @cases(
     ("words", "told"),
-    ("container list --account-key {key}", "repeat what the key signed, for 15 minutes"),
-    ("queue list --account-key {key}", "repeat what the key signed, for 15 minutes"),
+    ("container list --account-key {key}", "repeat signed requests, for 15 minutes"),
+    ("queue list --account-key {key}", "repeat signed requests, for 15 minutes"),
     ("container list --sas-token {sas}", "and use the SAS"),
     ("container list --account-key {key} --allow-http", None),
     ("container list --account-key {key} -q", None),

@@ -109,7 +109,7 @@ def test_the_kind_of_an_account_is_told_with_what_it_lacks(headers: Mapping[str,
 @cases(
     ("content", "told"),
     (b"<Enabled>true</Enabled><Days>7</Days>", "kept for 7 days, and can be undeleted"),
-    (b"<Enabled>false</Enabled>", "not kept: what is deleted is gone"),
+    (b"<Enabled>false</Enabled>", "not kept: a deleted blob is gone"),
 )
 def test_how_long_deleted_blobs_are_kept_is_told(content: bytes, told: str) -> None:
     assert find("deleted blobs", open_stage(200, {}, _SOFT % content)) == holds(told)
@@ -128,7 +128,7 @@ def test_readers_without_a_login_are_told(status: int, headers: Mapping[str, str
 
 def test_a_container_that_may_not_be_changed_is_named() -> None:
     found = find("blobs that may not be changed", open_stage(200, {**_WHEN, "x-ms-has-legal-hold": "true"}))
-    assert found == differs("the container has a policy or a legal hold: what exists is not changed and not deleted")
+    assert found == differs("the container has a policy or a legal hold: its blobs can be neither changed nor deleted")
 
 
 def test_versions_scopes_of_encryption_and_protocols_are_told() -> None:
@@ -139,7 +139,7 @@ def test_versions_scopes_of_encryption_and_protocols_are_told() -> None:
     stage = open_stage(200, headers)
     names = ("earlier versions of blobs", "encryption", "protocols of a share")
     assert [find(name, stage).detail for name in names] == [
-        "kept: they settle more doubts, and what is overwritten can be restored",
+        "kept: they settle more doubts, and an overwritten blob can be restored",
         "with the key of an encryption scope",
         "NFS",
     ]
