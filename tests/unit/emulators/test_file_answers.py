@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from azguard.emulators.files.__main__ import _build_parser
+from tests.support.cases import cases
 from tests.support.files_emulator import FilesEmulator
 
 A = "11111111-1111-4111-8111-111111111111"
@@ -150,14 +151,21 @@ def _read_headers(words: list[str]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("row", _ANSWERS.strip("\n").splitlines())
+@cases("row", *_ANSWERS.strip("\n").splitlines())
 def test_an_operation_in_a_state_is_answered_as_by_the_service(files: FilesEmulator, row: str) -> None:
     before, asked, answer = (each.split() for each in row.split("|"))
+    _clear(files)
     for each in before:
         assert files.ask(*_BEFORE[each]).status < 300, each
 
     verb, path, *headers = asked
     assert files.ask(verb, path, _read_headers(headers)).said == (int(answer[0]), answer[1] if answer[1:] else None)
+
+
+def _clear(files: FilesEmulator) -> None:
+    """Delete the share of the row before."""
+    files.ask("PUT", f"{_S}comp=lease", {"x-ms-lease-action": "break", "x-ms-lease-break-period": "0"})
+    files.ask("DELETE", "work?restype=share", {"x-ms-delete-snapshots": "include"})
 
 
 _LEASE_STATES = {
@@ -202,9 +210,10 @@ _LEASE_TABLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("state", list(_LEASE_STATES))
-@pytest.mark.parametrize("action", list(_ACTIONS))
+@cases("state", *_LEASE_STATES)
+@cases("action", *_ACTIONS)
 def test_a_lease_of_a_share_follows_the_table(files: FilesEmulator, action: str, state: str) -> None:
+    _clear(files)
     files.ask(*_SHARE)
     for each in _LEASE_STATES[state]:
         assert files.ask(*each).status < 300

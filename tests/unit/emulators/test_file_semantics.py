@@ -10,6 +10,7 @@ from itertools import count
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.evidence import EVERY, EVIDENCE
 from tests.support.files_emulator import FilesEmulator, Reply
 
@@ -208,8 +209,7 @@ class Share:
         return reply
 
 
-@pytest.fixture
-def share(emulator: FilesEmulator) -> Share:
+def _make(emulator: FilesEmulator) -> Share:
     made = Share(emulator, f"walk{next(_NUMBERS)}")
     for each in (_MAKE_SHARE, _MAKE_DIRECTORY, _MAKE_FILE, _MAKE_OTHER):
         assert made.ask(each).status == 201
@@ -239,8 +239,9 @@ def test_every_row_of_the_evidence_has_a_request() -> None:
     assert sorted(_REQUESTS) == _WALKED
 
 
-@pytest.mark.parametrize("name", _WALKED)
-def test_the_version_is_told_and_moves_as_the_evidence_says(share: Share, name: str) -> None:
+@cases("name", *_WALKED)
+def test_the_version_is_told_and_moves_as_the_evidence_says(emulator: FilesEmulator, name: str) -> None:
+    share = _make(emulator)
     row = EVERY[name]
     if ".lease_" in name and not name.endswith("acquire"):
         share.ask(_lease(_subject(name), "acquire", proposed=A))
@@ -255,9 +256,10 @@ def test_the_version_is_told_and_moves_as_the_evidence_says(share: Share, name: 
     assert moves == "n/a" or (after != before) == (moves in ("True", "yes", "destination") and name not in _REFUSED)
 
 
-@pytest.mark.parametrize("name", _WALKED)
-def test_no_condition_of_http_is_honoured(share: Share, name: str) -> None:
+@cases("name", *_WALKED)
+def test_no_condition_of_http_is_honoured(emulator: FilesEmulator, name: str) -> None:
     """The evidence lists none for Files: what the service does not honour, the emulator does not either."""
+    share = _make(emulator)
     if ".lease_" in name and not name.endswith("acquire"):
         share.ask(_lease(_subject(name), "acquire", proposed=A))
     asked = _REQUESTS[name]
@@ -267,8 +269,9 @@ def test_no_condition_of_http_is_honoured(share: Share, name: str) -> None:
     assert (listed, done.said) == ([], _REFUSED.get(name, (done.status, None)))
 
 
-@pytest.mark.parametrize("name", _WITH_LEASE)
-def test_a_lease_keeps_off_what_the_evidence_says(share: Share, name: str) -> None:
+@cases("name", *_WITH_LEASE)
+def test_a_lease_keeps_off_what_the_evidence_says(emulator: FilesEmulator, name: str) -> None:
+    share = _make(emulator)
     said, free = EVERY[name]["lease"], _say(*_REFUSED.get(name, (200, None)))
     subject = _subject(name)
     never = share.ask(_with_id(name, A))
@@ -293,8 +296,9 @@ def test_a_lease_keeps_off_what_the_evidence_says(share: Share, name: str) -> No
     assert found == expected
 
 
-@pytest.mark.parametrize("name", [each for each in _WALKED if each not in _WITH_LEASE and ".lease_" not in each])
-def test_what_takes_no_lease_is_done_beside_one(share: Share, name: str) -> None:
+@cases("name", *(each for each in _WALKED if each not in _WITH_LEASE and ".lease_" not in each))
+def test_what_takes_no_lease_is_done_beside_one(emulator: FilesEmulator, name: str) -> None:
+    share = _make(emulator)
     share.ask(_lease(_S, "acquire", proposed=A))
     share.ask(_lease(_F, "acquire", proposed=A))
 
@@ -306,8 +310,9 @@ def test_every_refusal_of_the_evidence_is_met_here_or_elsewhere() -> None:
     assert (told, _REFUSALS.keys() & _ELSEWHERE.keys()) == (_REFUSALS.keys() | _ELSEWHERE.keys(), set())
 
 
-@pytest.mark.parametrize(("name", "case"), list(_REFUSALS), ids=str)
-def test_a_refusal_is_the_one_of_the_evidence(share: Share, name: str, case: str) -> None:
+@cases(("name", "case"), *_REFUSALS)
+def test_a_refusal_is_the_one_of_the_evidence(emulator: FilesEmulator, name: str, case: str) -> None:
+    share = _make(emulator)
     before, asked = _REFUSALS[name, case]
     for each in before:
         assert share.ask(each).status < 300
@@ -318,10 +323,9 @@ def test_a_refusal_is_the_one_of_the_evidence(share: Share, name: str, case: str
     assert share.ask(asked).said == (int(status), code)
 
 
-@pytest.mark.parametrize(
-    ("state", "action"), [(state, action) for state in _TABLE for action in _TABLE[state]], ids=str
-)
-def test_a_lease_of_a_file_follows_the_table_of_the_evidence(share: Share, state: str, action: str) -> None:
+@cases(("state", "action"), *((state, action) for state in _TABLE for action in _TABLE[state]))
+def test_a_lease_of_a_file_follows_the_table_of_the_evidence(emulator: FilesEmulator, state: str, action: str) -> None:
+    share = _make(emulator)
     status, _, after = _TABLE[state][action].partition(" -> ")
     for asked in _ACTIONS[action]:
         for each in (_lease(_F, "break"), _lease(_F, "release", A), _lease(_F, "release", B), _MAKE_FILE):
