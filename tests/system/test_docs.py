@@ -16,6 +16,7 @@ from tests.support.cli_world import CliWorld
 from tests.support.page_shell import PageShell, on_path
 from tests.support.pages import Page, Step, agrees, every_page, replace_shown
 from tests.support.places import REPOSITORY
+from tests.support.smb_emulator import need_samba
 
 if TYPE_CHECKING:
     from tests.support.emulator_world import World
@@ -63,6 +64,8 @@ def _delete_shares(cli: CliWorld) -> None:
 
 @pytest.mark.parametrize("page", every_page(), ids=lambda page: page.name)
 def test_a_page_is_right_from_top_to_bottom(page: Page, page_shell: PageShell, request: pytest.FixtureRequest) -> None:
+    if any("--smb" in step.text for step in page.steps):
+        need_samba()
     wrong: list[str] = []
     changed: list[tuple[Step, list[str]]] = []
     for step in page.steps:
