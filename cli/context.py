@@ -131,7 +131,6 @@ class Environment:
 
     @cached_property
     def account(self) -> Account:
-        """Return the account this run means."""
         from azguard.cli.input import accounts
 
         folders, shared = self.folders, self.shared

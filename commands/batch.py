@@ -216,7 +216,6 @@ class _Results(Lines):
             self._out.complain(ended.reason)
 
     def show_check(self, work: "LineWork") -> None:
-        """Show whether a line can be run."""
         ended = LineEnd(work.line.id, work.line.number, 0) if work.refusal is None else work.run()
         self.show(Done("", ended.outcome, result=ended))
 
@@ -324,7 +323,6 @@ class LineWork:
     addresses: tuple[Address, ...] = ()
 
     def run(self) -> LineEnd:
-        """Run it, and return how it ended."""
         code, error = 0, None
         with self.streams.in_place():
             try:

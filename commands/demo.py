@@ -91,7 +91,6 @@ class LineView(AbstractContextManager["LineView"]):
         pass
 
     def watch(self, seen: StrategyProgress | StrategyResult) -> None:
-        """Take in how far a strategy is."""
         if isinstance(seen, StrategyResult):
             self._write(_line(seen))
         elif seen.name != self._begun:
@@ -99,7 +98,6 @@ class LineView(AbstractContextManager["LineView"]):
             self._write(f"{seen.name} ...")
 
     def close(self, lines: Sequence[str]) -> None:
-        """Print the last lines."""
         for line in lines:
             self._write(line)
 
@@ -124,14 +122,12 @@ class Live(AbstractContextManager["Live"]):
         self._display.stop()
 
     def watch(self, seen: StrategyProgress | StrategyResult) -> None:
-        """Take in how far a strategy is."""
         self._seen[seen.name] = seen
         # Not earlier: an installation before it has words of its own for the terminal.
         self._display.start()
         self._display.update(self._table(), refresh=True)
 
     def close(self, lines: Sequence[str]) -> None:
-        """Print the last lines."""
         for line in lines:
             self._console.print(line, markup=False, soft_wrap=True)
 

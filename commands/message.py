@@ -84,7 +84,6 @@ class MessagePutOptions:
 
     @property
     def hidden_seconds(self) -> int:
-        """Return how long the message is hidden at first."""
         if not self.hidden:
             return self.visibility_timeout
         # A second before its end, as the service requires.

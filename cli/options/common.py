@@ -145,7 +145,6 @@ class WaitOptions:
 
     @property
     def wait_seconds(self) -> float:
-        """Return how many seconds to wait."""
         return 0.0 if self.no_wait else self.wait
 
 

@@ -169,7 +169,6 @@ class SmbPropertyOptions:
     ] = None
 
     def build(self) -> "SmbProperties":
-        """Return the properties to set, if any."""
         from azguard.files.entries import SmbProperties
 
         return SmbProperties(

@@ -123,7 +123,6 @@ class BreakOptions:
     )
 
     def build_safeguards(self, env: Environment) -> "Safeguards":
-        """Return the safeguards that the holder must meet."""
         from azguard.leases.breaking import Safeguards
         from azguard.leases.ci_runs import RunCheck
 
@@ -227,13 +226,11 @@ class LockOptions:
         return None if self.metrics is None else self.metrics.absolute()
 
     def request(self, target: Target) -> "LockRequest":
-        """Return which lock is asked for."""
         from azguard.locks.lock_blobs import LockRequest
 
         return LockRequest(target, self.slots, self.sequence, self.shared)
 
     def settings(self, env: Environment, owner: "Owner") -> "AcquireSettings":
-        """Return how the lock is acquired."""
         found = acquire_settings(env, owner, self.lease_duration, create=not self.no_create)
         return replace(found, is_fair=self.fair, keeps_log=self.log)
 

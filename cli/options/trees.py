@@ -84,7 +84,6 @@ class TreeOptions:
     )
 
     def read_patterns(self) -> "Patterns":
-        """Return which names are meant."""
         from azguard.trees.names import Patterns
 
         return Patterns(tuple(self.include or ()), tuple(self.exclude or ()))

@@ -97,7 +97,6 @@ class StyledText(NamedTuple):
     style: str = ""
 
     def paint(self, *, color: bool) -> str:
-        """Return the piece as a terminal gets it."""
         return terminal.paint(self.text, self.style) if color and self.style and self.text else self.text
 
 

@@ -97,7 +97,6 @@ class Output:
                 self._print(picked, result)
 
     def _print(self, value: Any, result: object) -> None:
-        """Print the picked value of a result."""
         if self.format == "json":
             _line(json_form.to_json(value, margin=None if self.in_stream else "\n"))
         elif self.format == "yaml":
@@ -227,7 +226,6 @@ class Output:
                 self.info(f"--query matches nothing: the result has no {unknown}")
 
     def flush(self) -> None:
-        """Flush stdout."""
         sys.stdout.flush()
 
     def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
@@ -282,7 +280,6 @@ class Output:
             self.info(text)
 
     def warn(self, text: str) -> None:
-        """Print a warning on stderr."""
         self.info(f"warning: {text}")
 
     def warn_once(self, text: str) -> None:
@@ -302,7 +299,6 @@ class Output:
         return terminal.Progress(title, total, self.progress and not mixes, unit)
 
     def verbose(self, text: str) -> None:
-        """Print progress for ``--verbose``."""
         if self.is_verbose:
             _to(sys.stderr, text, color=self.colors_messages)
 

@@ -25,14 +25,12 @@ class ResultStream(io.TextIOWrapper):
     """A text stream whose failures are ``OutputFailed``, whichever library writes to it."""
 
     def write(self, text: str, /) -> int:
-        """Write text, or say that it cannot be written."""
         try:
             return super().write(_escape_commands(text))
         except OSError as error:
             _fail(error)
 
     def flush(self) -> None:
-        """Write the buffer, or say that it cannot be written."""
         try:
             super().flush()
         except OSError as error:
@@ -43,7 +41,6 @@ class MessageStream(io.TextIOWrapper):
     """A text stream for messages."""
 
     def write(self, text: str, /) -> int:
-        """Write text."""
         return super().write(_escape_commands(text))
 
     def write_command(self, text: str) -> None:

@@ -176,13 +176,11 @@ class LiveLine:
                 self._write(self._text)
 
     def erase(self) -> None:
-        """Erase it, so that another line can take its place."""
         with self._lock:
             if self._text:
                 self._write("")
 
     def close(self) -> None:
-        """Erase it, and draw it no more."""
         self._is_over = True
         self.erase()
 
@@ -209,11 +207,9 @@ class Progress:
         self._line.close()
 
     def hide(self) -> None:
-        """Make room for a line of something else."""
         self._line.erase()
 
     def at(self, done: int, total: int | None = None) -> None:
-        """Say how many are done, of how many."""
         whole = total or self._total
         if not self._enabled or time.monotonic() < self._next or (whole is not None and whole < _MEBIBYTE):
             return

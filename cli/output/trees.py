@@ -203,7 +203,6 @@ class TreeProgress:
         self.close()
 
     def close(self) -> None:
-        """Erase the line, and draw it no more."""
         self._over.set()
         self._headway.close()
         self._line.close()

@@ -126,7 +126,6 @@ class ReadyCommand:
         return operation is not None and operation.writes
 
     def call(self) -> int:
-        """Run it, and return its exit status."""
         try:
             return self.node.call(self.env, self.params)
         except AzguardError as error:

@@ -60,7 +60,6 @@ class Command(TreeNode):
 
     @cached_property
     def own(self) -> tuple[Row, ...]:
-        """Return the rows of its own."""
         return list_rows(self._callback)
 
     @cached_property
@@ -131,7 +130,6 @@ class Group(TreeNode):
         return declare
 
     def add(self, name: str, group: "Group") -> "Group":
-        """Declare a group in this one."""
         group.name = name
         self._declared[name] = group
         return group

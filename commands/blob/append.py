@@ -97,7 +97,6 @@ class AppendOptions(ContentOptions):
         return self.lines or bool(self.line)
 
     def plan(self, env: Environment, target: Target) -> "Append":
-        """Return the append that the options describe."""
         from azguard.blobs.content.append_blob import Append
 
         asked = RequestedConditions.of(env.shared)
@@ -128,7 +127,6 @@ class AppendOptions(ContentOptions):
         return nullcontext() if self.line or self.source_url is not None else streams.source(self.file)
 
     def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> "Iterator[bytes | SourcePiece]":
-        """Yield the pieces to append."""
         from azguard.blobs.content import append_write
 
         if self.source_url is not None:

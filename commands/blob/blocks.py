@@ -83,7 +83,6 @@ class CommitOptions:
         return ids
 
     def to_upload(self, env: Environment, target: Target) -> "Upload":
-        """Return the upload that the options describe."""
         from azguard.blobs.content.upload import Settings, Upload
         from azguard.requests.lineage import fresh_op
 

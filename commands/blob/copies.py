@@ -56,7 +56,6 @@ class CopyOptions:
     RULES: ClassVar = (*RULES,)
 
     def build_settings(self) -> "CopySettings":
-        """Return the settings of the copy, besides its content."""
         from azguard.blobs.copies import CopySettings
 
         return CopySettings(metadata=self.metadata, tags=self.tags or {}, tier=self.tier)

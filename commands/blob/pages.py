@@ -90,7 +90,6 @@ class PagePutOptions(ContentOptions):
         return nullcontext() if self.source_url is not None else self.open()
 
     def read(self, env: Environment, write: "PageWrite", stream: BinaryIO | None) -> "BinaryIO | Iterator[SourcePiece]":
-        """Return the content, or the ranges of the source."""
         if stream is not None:
             return stream
         return read_source(env, write.target, self.source_url or "", self.source_sas, self.source_key, write.conditions)

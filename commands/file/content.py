@@ -200,7 +200,6 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: FilePutOpt
 
 
 def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> Any:
-    """Write, or tell of what is there already."""
     return lifecycles.create_unless_exists(
         write, lambda: lifecycles.find_existing(upload.target, upload.op, upload.deadline), skip=skip
     )

@@ -102,7 +102,6 @@ class HoldOptions(common.WaitOptions):
     )
 
     def find_watched(self) -> KnownProcess | None:
-        """Return the process of --while-pid."""
         if self.while_pid is None:
             return None
         found = KnownProcess.find(self.while_pid)

@@ -74,7 +74,6 @@ class LiveCounts:
         self._line = LiveLine()
 
     def show(self, counts: WorkCounts) -> None:
-        """Draw the counts, unless that was a moment ago."""
         if not self._enabled or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _REDRAW_SECONDS
@@ -91,7 +90,6 @@ class LiveCounts:
         return tell_above
 
     def close(self) -> None:
-        """Erase the line, and draw it no more."""
         self._line.close()
 
 
@@ -188,7 +186,6 @@ class WorkOptions:
     )
 
     def build_settings(self, queue: Target, poison: Target) -> WorkSettings:
-        """Return the settings in the options, without the command."""
         return WorkSettings(
             queue=queue,
             poison=poison,
