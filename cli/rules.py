@@ -56,28 +56,31 @@ class Rule:
                 return None if kind is None or kind in self.others else self._refuse_kind(given[0], kind)
         return None
 
+    @property
+    def _because(self) -> str:
+        return f": {self.why}" if self.why else ""
+
     def _refuse_both(self, one: str, other: str) -> UsageError:
-        because = f": {self.why}" if self.why else ""
         return UsageError(
-            f"{_word(one)} and {_word(other)} do not go together{because}", hint=self.hint or "leave one of them out"
+            f"{_word(one)} and {_word(other)} do not go together{self._because}",
+            hint=self.hint or "leave one of them out",
         )
 
     def _refuse_alone(self, one: str) -> UsageError:
-        because = f": {self.why}" if self.why else ""
         needed = " or ".join(map(_word, self.others))
         out = "" if one.endswith(":") else f", or leave {one} out"
-        return UsageError(f"{_word(one)} needs {needed}{because}", hint=self.hint or f"add {needed}{out}")
+        return UsageError(f"{_word(one)} needs {needed}{self._because}", hint=self.hint or f"add {needed}{out}")
 
     def _refuse_none(self) -> UsageError:
         known = " or ".join(self.options)
-        because = f": {self.why}" if self.why else ""
         what = f"{known} is missing" if len(self.options) == 1 else f"one of {', '.join(self.options)} is needed"
-        return UsageError(f"{what}{because}", hint=self.hint or f"add {known}")
+        return UsageError(f"{what}{self._because}", hint=self.hint or f"add {known}")
 
     def _refuse_kind(self, one: str, address: str) -> UsageError:
-        because = f": {self.why}" if self.why else ""
         known = _list_kinds(self.others)
-        message = f"{one} {'is for' if one.startswith('-') else 'names'} {known}, not {Kind(address).one}{because}"
+        message = (
+            f"{one} {'is for' if one.startswith('-') else 'names'} {known}, not {Kind(address).one}{self._because}"
+        )
         return UsageError(message, hint=self.hint or (f"leave {one} out" if one.startswith("-") else ""))
 
     def list_excluded(self, names: Collection[str]) -> tuple[str, ...]:

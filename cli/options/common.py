@@ -135,20 +135,6 @@ VersionOf = Annotated[
 
 
 @frozen
-class WaitOptions:
-    """How long a command waits that waits unless it is told not to."""
-
-    wait: Annotated[float, option("--wait", "[DURATION]", "Wait this long; then exit 75.", DURATION, bare="60s")] = 60.0
-    no_wait: Annotated[bool, flag("--no-wait", "Do not wait.")] = False
-
-    RULES: ClassVar[tuple[Rule, ...]] = (at_most_one("--wait --no-wait"),)
-
-    @property
-    def wait_seconds(self) -> float:
-        return 0.0 if self.no_wait else self.wait
-
-
-@frozen
 class OptionalWaitOptions:
     """How long a command waits that waits only if it is told to."""
 
@@ -159,6 +145,17 @@ class OptionalWaitOptions:
     no_wait: Annotated[bool, flag("--no-wait", "Do not wait.")] = False
 
     RULES: ClassVar[tuple[Rule, ...]] = (at_most_one("--wait --no-wait"),)
+
+
+@frozen
+class WaitOptions(OptionalWaitOptions):
+    """How long a command waits that waits unless it is told not to."""
+
+    wait: Annotated[float, option("--wait", "[DURATION]", "Wait this long; then exit 75.", DURATION, bare="60s")] = 60.0
+
+    @property
+    def wait_seconds(self) -> float:
+        return 0.0 if self.no_wait else self.wait
 
 
 def operation(which: "Operation", plain: "Operation | None" = None) -> CommandSpec:
