@@ -13,10 +13,10 @@ import sys
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -336,25 +336,26 @@ class _Sources:
 @contextmanager
 def without_chance() -> Iterator[None]:
     """Take ids, times and pauses from the process that is played, where the core is not given them."""
-    made = _Sources()
+    sources = _Sources()
     kept = [
-        (uuid, "uuid4", made.make_id),
-        (os, "urandom", made.urandom),
-        (secrets, "token_hex", made.token_hex),
-        (time, "monotonic", made.monotonic),
-        (time, "clock_gettime", made.clock_gettime),
-        (time, "time", made.time),
-        (time, "sleep", made.sleep),
-        (random, "uniform", made.uniform),
+        (uuid, "uuid4", sources.make_id),
+        (os, "urandom", sources.urandom),
+        (secrets, "token_hex", sources.token_hex),
+        (time, "monotonic", sources.monotonic),
+        (time, "clock_gettime", sources.clock_gettime),
+        (time, "time", sources.time),
+        (time, "sleep", sources.sleep),
+        (random, "uniform", sources.uniform),
     ]
     with ExitStack() as stack:
-        for function in list(_list_functions()):
-            stack.enter_context(_replaced_defaults(function, {getattr(*each[:2]): each[2] for each in kept}))
+        instead = {getattr(module, name): made for module, name, made in kept}
+        for function in _list_functions(frozenset(instead), len(sys.modules)):
+            stack.enter_context(_replaced_defaults(function, instead))
         stack.callback(setattr, sys, "unraisablehook", sys.unraisablehook)
         sys.unraisablehook = partial(_report_unless_killed, sys.unraisablehook)
-        for module, name, instead in kept:
+        for module, name, made in kept:
             stack.callback(setattr, module, name, getattr(module, name))
-            setattr(module, name, instead)
+            setattr(module, name, made)
         # What a killed process left half done ends between two steps, or here: not in the middle of a step of another
         # process, for whose request its own would be taken, nor of the test that comes next.
         if gc.isenabled():
@@ -386,17 +387,22 @@ def _replaced_defaults(function: Any, instead: Mapping[Any, Any]) -> Iterator[No
 
 
 def _replace(value: Any, instead: Mapping[Any, Any]) -> Any:
-    return instead.get(value, value) if callable(value) and isinstance(value, Hashable) else value
+    return instead[value] if _is_among(value, instead) else value
 
 
-def _list_functions() -> Iterator[Any]:
-    """Yield the functions of azguard that have defaults."""
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == "azguard" and module is not None:
-            for value in list(vars(module).values()):
-                members = vars(value).values() if isinstance(value, type) else (value,)
-                yield from (each for each in members if isinstance(each, FunctionType) and _has_defaults(each))
+def _is_among(value: Any, sources: Container[Any]) -> bool:
+    return callable(value) and isinstance(value, Hashable) and value in sources
 
 
-def _has_defaults(function: FunctionType) -> bool:
-    return bool(function.__defaults__ or function.__kwdefaults__)
+@lru_cache(maxsize=1)
+def _list_functions(sources: frozenset[Any], modules: int) -> tuple[Any, ...]:
+    """Return the functions of azguard that have such a default; they are others where more modules are imported."""
+    own = [each for name, each in sys.modules.items() if each and name.partition(".")[0] == "azguard"]
+    values = [value for module in own for value in vars(module).values()]
+    members = [each for value in values for each in (vars(value).values() if isinstance(value, type) else (value,))]
+    functions = dict.fromkeys(each for each in members if isinstance(each, FunctionType))
+    return tuple(each for each in functions if any(_is_among(value, sources) for value in _list_defaults(each)))
+
+
+def _list_defaults(function: FunctionType) -> list[Any]:
+    return [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]

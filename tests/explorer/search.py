@@ -18,6 +18,8 @@ UNKNOWN = 74
 _MORE_SECONDS = 3.0
 # More steps than any process needs: one that takes more waits for ever.
 _MOST_STEPS = 2000
+# So many a walk remembers, before it begins to remember anew.
+_MOST_NODES = 100_000
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,19 @@ class Search:
         self._truths: dict[tuple[str, Hashable], dict[Hashable, int | None]] = {}
         self._said: set[str] = set()
 
-    def run(self, seconds: float = inf) -> Report:
-        """Visit all states, or as many as the time allows."""
-        began = time.process_time()
+    def run(self) -> Report:
+        """Visit all states; after a violation only as many as a few seconds allow."""
+        began, until = time.process_time(), inf
         with without_chance():
             try:
                 self._add(self._world.begin(), None, None)
             except Violation as violation:
                 self.report.violations.append(Found(str(violation), ()))
             while self._queue and len(self.report.violations) < self._most:
-                if time.process_time() - began > seconds:
-                    break
-                if self.report.violations and self._most == 1:
-                    break
-                if self.report.violations and seconds == inf:
-                    seconds = time.process_time() - began + _MORE_SECONDS
+                if self.report.violations:
+                    until = min(until, time.process_time() + _MORE_SECONDS)
+                    if time.process_time() > until:
+                        break
                 self._visit(*self._queue.popleft())
             self.report.is_complete = not self._queue
             if self.report.is_complete and self._world.scenario.judges_doubts:
@@ -188,22 +188,22 @@ def walk(
     """
     began = time.process_time()
     report = Report(scenario.name, bound)
-    player = Player()
-    found: dict[str, Found] = {}
+    player, found = Player(), dict[str, Found]()
+    world = World(scenario, bound, player)
     states: set[int] = set()
     with without_chance():
         while not report.schedules or (
             time.process_time() - began < seconds and len(found) < most and report.schedules != walks
         ):
-            world = World(scenario, bound, player)
             choices, what = _walk_once(world, random.Random(f"{scenario.name} {seed}"), states)
             if what is not None and (what not in found or len(choices) < len(found[what].story)):
                 found[what] = Found(what, tuple(tell(world, choices)), seed)
             report.schedules += 1
             seed += 1
-            if player.nodes > 200_000:
+            if player.nodes > _MOST_NODES:
                 player.close()
                 player = Player()
+                world = World(scenario, bound, player)
         player.close()
     report.violations += found.values()
     report.states, report.played = len(states), player.played

@@ -19,7 +19,7 @@ from azguard.requests import trace
 from tests.explorer import names, player
 from tests.explorer.player import EPOCH, Node
 from tests.explorer.scenario import Bound, Scenario, Services, Violation
-from tests.explorer.search import Search
+from tests.explorer.search import Report, Search
 from tests.explorer.wire import ECHO, Answer, Asked
 from tests.explorer.world import State, World
 from tests.support.faultproxy.faults import Fault, ProxiedAnswer, Request
@@ -44,10 +44,10 @@ class TraceSearch(Search):
         super().__init__(replace(scenario, rules=silent, judges_doubts=False), bound, most=most)
         self._left = schedules
 
-    def run(self, seconds: float = inf) -> Any:
+    def run(self) -> Report:
         """Visit all states, with the steps of the processes noted."""
         with _recorded():
-            return super().run(seconds)
+            return super().run()
 
     def _check_over(self, key: int, state: State) -> None:
         if state.under_way or not self._left:

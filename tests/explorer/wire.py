@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from azguard.accounts.account import Account, Auth
@@ -40,10 +40,13 @@ class Asked:
     patience: float = field(default=20.0, compare=False)
 
     @classmethod
-    def parse(cls, method: str, url: str, headers: Mapping[str, str], body: bytes | None, patience: float) -> "Asked":
-        """Read a request of the SDK."""
+    @lru_cache(maxsize=10_000)  # a history that is played again sends the same requests
+    def parse(
+        cls, method: str, url: str, headers: tuple[tuple[str, str], ...], body: bytes | None, patience: float
+    ) -> "Asked":
+        """Read a request."""
         parts = urlsplit(url)
-        kept = sorted((name.lower(), str(value)) for name, value in headers.items() if name.lower() not in _PASSING)
+        kept = sorted((name.lower(), str(value)) for name, value in headers if name.lower() not in _PASSING)
         query = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "timeout")
         path = unquote(parts.path).strip("/")
         content = _PASSING_IN_BATCH.sub(b"", body or b"") if path == "$batch" else body or b""
@@ -139,7 +142,7 @@ class _Client:
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, limits: Limits) -> Reply:
         """Send a request and return its answer."""
-        asked = Asked.parse(method, url, headers, body, limits.answer)
+        asked = Asked.parse(method, url, tuple(headers.items()), body, limits.answer)
         answer = self._ask(asked)
         if answer is Silence.NOT_SENT:
             raise NotConnected(Stage.HOST, ConnectionRefusedError("Connection refused"))

@@ -6,8 +6,7 @@ process has something to send only if that process is stopped, which the bound c
 """
 
 from collections.abc import Iterator
-from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple, Protocol
 
 from tests.explorer import faults, names, stories
@@ -49,11 +48,6 @@ class ProcessState(NamedTuple):
         assert isinstance(self.node.step, Asked)
         return names.to_service(self.node.step, self.versions)
 
-    @property
-    def key(self) -> object:
-        """Return what tells it from others."""
-        return (self.node.number if self.node else 0, self.wakes, self.answer, self.is_killed, self.versions)
-
 
 class State(NamedTuple):
     """A state of everything."""
@@ -71,10 +65,9 @@ class State(NamedTuple):
     @property
     def key(self) -> int:
         """Return a digest."""
-        services = tuple((name, service.key) for name, service in self.services.items())
-        waits = tuple(each.key for each in self.processes)
+        services = tuple([each.key for each in self.services.values()])
         active = self.active is not None if self.left.switches is None else self.active
-        return hash((services, self.now, waits, self.under_way, self.left, self.ghost, active))
+        return hash((services, self.now, self.processes, self.under_way, self.left, self.ghost, active))
 
     @property
     def has_begun(self) -> bool:
@@ -123,6 +116,11 @@ class World:
         self._names = [each.name for each in scenario.programs]
         #: What services, by their digests, answered at a time, and what they are then; None is unchanged.
         self._answers: dict[tuple[int, Asked, float], tuple[Any, Answer]] = {}
+        #: The faults that a request can meet: by its process, whether it changes something, and is the first.
+        self._faults = {
+            (index, changes, is_first): self._list_faults(index, changes=changes, is_first=is_first)
+            for index, changes, is_first in product(range(len(self._names)), (False, True), (False, True))
+        }
 
     def begin(self) -> State:
         """Return the first state."""
@@ -139,7 +137,7 @@ class World:
             if state.left.switches != 0 or not state.is_switch(index):
                 yield from self._requests(state, index)
         yield from (Choice("arrives", index) for index in range(len(state.under_way)))
-        if state.is_over:
+        if not ready and state.is_over:
             return
         if state.left.kills:
             yield from (Choice("killed", index) for index in range(len(state.processes)) if self._lingers(state, index))
@@ -160,13 +158,12 @@ class World:
         yield Choice("sends", index)
         asked = state.processes[index].asked
         if state.left.faults:
-            yield from self._list_faults(index, changes=asked.changes, is_first=state.left.faults == self.bound.faults)
+            yield from self._faults[index, asked.changes, state.left.faults == self.bound.faults]
         if state.left.kills and (self.scenario.mortal is None or self._names[index] in self.scenario.mortal):
             yield Choice("killed", index, False)
             if asked.changes:
                 yield Choice("killed", index, True)
 
-    @cache  # noqa: B019  # a world lives as long as its search
     def _list_faults(self, index: int, *, changes: bool, is_first: bool) -> tuple[Choice, ...]:
         alphabet = self.scenario.alphabet
         if not is_first:
@@ -266,10 +263,11 @@ class World:
     def _ask(self, state: State, asked: Asked) -> tuple[Any, Answer]:
         service = state.services[asked.service]
         known = (service.key, asked, state.now)
-        if known not in self._answers:
+        found = self._answers.get(known)
+        if found is None:
             after, answer = service.answer(asked, state.now)
-            self._answers[known] = None if after is service else after, answer
-        return self._answers[known]
+            found = self._answers[known] = None if after is service else after, answer
+        return found
 
     def _kill(self, state: State, index: int, *, is_sent: bool) -> State:
         process = state.processes[index]
