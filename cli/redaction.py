@@ -19,6 +19,8 @@ STARS = "***"
 #: A secret shorter than this would tear up the words around it.
 _SHORTEST = 12
 
+_HARMLESS = str.maketrans("", "", "-_./@")
+
 # What ends a value wherever it stands, in prose, in a URL, in a connection string, in JSON.
 _PLAIN = r"(?!%26|%2526|%3B|%253B)[^\s&;'\"`(),<>\\{}\[\]|]"
 # A full stop or colon behind a value belongs to the sentence.
@@ -94,6 +96,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return the text without the given secrets, longest first, and without what looks like a credential."""
     for secret in secrets:
         text = text.replace(secret, STARS)
+    # Each pattern needs a blank, a colon, an equals sign, a percent sign, or the beginning of a token.
+    if text.translate(_HARMLESS).isalnum() and "eyJ" not in text:
+        return text
     for rule in _rules():
         text = rule.sub(rf"\g<1>{STARS}", text)
     return text

@@ -11,7 +11,6 @@ from dataclasses import replace
 from azguard import times
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind, parse
-from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
@@ -207,6 +206,7 @@ def check_slots(target: Target, metadata: Mapping[str, str], count: int) -> None
 def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None = None) -> Version | None:
     """Create a lock blob, or its container if that is missing; return the new blob, None if there is none of ours."""
     from azguard.blobs.content import put_blob  # Imported late: a lock is created once and acquired often.
+    from azguard.blobs.content.upload import Settings, Upload
     from azguard.resources import lifecycles
 
     settings = Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))

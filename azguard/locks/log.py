@@ -1,9 +1,8 @@
 """The history of a lock: an append blob beside it, to which each holder adds a line, and each who breaks the lock.
 
 It is named ``NAME!log``, with the mark of the queue's tickets, so that no name of a lock is like it by accident. A line
-is appended once the lock is released, in one request, which is not repeated. A line can be there twice, and is read
-once. A holder that is killed leaves none: the next one carries the record that it found. Who breaks a lock leaves a
-line of its own, which is read into that of the holder.
+is appended once the lock is released, in one request, which is not repeated. A line that is there twice is read once.
+A holder that is killed leaves none: the next one carries its record. Who breaks a lock leaves a line, too.
 
 The service takes 50,000 appends. Shortly before, the lines are copied to ``NAME!log.ETAG``, and an empty blob, which
 names that copy in its metadata, takes the place of the full one in one request, only if nothing was appended since.
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -27,7 +26,6 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import owners
 from azguard.leases import state as lease_state
-from azguard.leases.breaking import BreakDone
 from azguard.leases.owners import FENCE, SLOTS, Owner, escape
 from azguard.locks.lock_blobs import LockRecord
 from azguard.processes.guardian import Ended
@@ -39,6 +37,9 @@ from azguard.times import iso
 from azguard.wire.call import call
 from azguard.wire.client import Limits
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_COPY, BLOB_GET_PROPERTIES, BLOB_PUT_APPEND_BLOB
+
+if TYPE_CHECKING:
+    from azguard.leases.breaking import BreakDone
 
 RELEASED = "released"
 LOST = "lost"
@@ -272,7 +273,7 @@ def warn(lock: Target, why: str, say: Callable[[str], None]) -> None:
     say(f"warning: the history of {lock.address} may lack a line: {why}")
 
 
-def append_break(target: Target, done: BreakDone, breaker: Owner, say: Callable[[str], None]) -> None:
+def append_break(target: Target, done: "BreakDone", breaker: Owner, say: Callable[[str], None]) -> None:
     """Append to the history of a lock that its lease was broken; only locks have a history."""
     fence = done.broken.fence
     if target.kind is not Kind.BLOB or fence is None:

@@ -23,7 +23,6 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources.lifecycles import judge_version, leave_alone, look_before
 from azguard.tables import edm, entities
 from azguard.tables.edm import ANNOTATION, Entity
 from azguard.tables.entities import Stored
@@ -162,7 +161,7 @@ def write(made: EntityWrite, deadline: Deadline) -> Written:
         OutcomeUnknown: the answer was lost, or a delete was refused, and it cannot be known whether it was applied.
     """
     try:
-        before = look_before(lambda: entities.get(made.target, deadline)) if made.verb is Verb.DELETE else None
+        before = _look_before(made, deadline) if made.verb is Verb.DELETE else None
         request = WriteRequest(
             operation=made.operation,
             target=made.target,
@@ -176,6 +175,12 @@ def write(made: EntityWrite, deadline: Deadline) -> Written:
     except (Changed, Exists, NotFound) as error:
         raise explain_refusal(error, made, deadline) from error
     return to_write_result(made, settled.answer, settled.attempts)
+
+
+def _look_before(made: EntityWrite, deadline: Deadline) -> Stored | None:
+    from azguard.resources.lifecycles import look_before  # which only a delete needs
+
+    return look_before(lambda: entities.get(made.target, deadline))
 
 
 def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
@@ -308,11 +313,13 @@ def _to_values(entity: Entity) -> dict[str, tuple[str, object]]:
 
 def find_existing(made: EntityWrite, deadline: Deadline) -> Written:
     """Return the entity that is there."""
+    from azguard.resources import lifecycles
+
     try:
         found = entities.get(made.target, deadline.fresh())
     except NotFound:  # deleted since
-        return leave_alone(made.target, None, None)
-    return judge_version(made.target, found.etag, parse_timestamp(found.etag), found.lineage, made.op)
+        return lifecycles.leave_alone(made.target, None, None)
+    return lifecycles.judge_version(made.target, found.etag, parse_timestamp(found.etag), found.lineage, made.op)
 
 
 class _Evidence(Enum):

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.cli import context, nouns
+from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.input.addresses import locate_designated
@@ -18,7 +18,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import checked, excludes, needs
 from azguard.frozen import frozen
 from azguard.requests.lineage import fresh_op
-from azguard.resources import lifecycles
+from azguard.requests.results import Written
 from azguard.tables import edm, entities, entity_json, writes
 from azguard.tables.entity_json import EntityCopy
 from azguard.tables.writes import EntityWrite, Verb, find_existing
@@ -206,6 +206,8 @@ def delete(
     if dry_run:
         target = env.locate(entity, Kind.ENTITY)
         conditions = env.conditions(target, _copy_to_delete(target, version_of).version)
+        from azguard.cli import nouns
+
         nouns.show_doomed(env, target, conditions, lambda: entities.get(target, env.deadline))
         return
     _write(env, entity, Verb.DELETE, EntityOptions(file=version_of, lock=lock))
@@ -282,13 +284,17 @@ def _write(
     with around_write(env, target, given.lock) as check:
         check()
         with env.reads.explain_deleted(target, made.conditions):
-            done = lifecycles.create_unless_exists(
-                lambda: writes.write(made, env.deadline.fresh()),
-                lambda: find_existing(made, env.deadline),
-                skip=skip,
-            )
+            done = _insert_or_skip(env, made) if skip else writes.write(made, env.deadline.fresh())
     writes.record_write(env.reads, made, done)
     env.out.show(done)
+
+
+def _insert_or_skip(env: Environment, made: EntityWrite) -> Written:
+    from azguard.resources.lifecycles import create_unless_exists  # whose modules no other write needs
+
+    return create_unless_exists(
+        lambda: writes.write(made, env.deadline.fresh()), lambda: find_existing(made, env.deadline), skip=True
+    )
 
 
 def _copy(target: Target, given: EntityOptions) -> EntityCopy:

@@ -89,8 +89,8 @@ def _describe_fence(fence: int | None) -> str:
 
 def _owner(env: Environment, command: Sequence[str], given: RunOptions) -> Owner:
     """Return the record of a run: the program's name, and its arguments only if that was asked for."""
-    masked = redaction.mask_arguments(command)
-    published = shlex.join(masked) if given.publish_command else os.path.basename(command[0])
+    name = os.path.basename(command[0])
+    published = shlex.join(redaction.mask_arguments(command)) if given.publish_command else name
     return leases.this_process(env, published, given.lock.reason)
 
 
