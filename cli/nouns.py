@@ -324,24 +324,25 @@ def delete(
 
     def delete_empty() -> Any:
         if count is not None:
-            require_empty(count, target, env.deadline.fresh(), confirm_delete(target))
+            require_empty(count, target, env.deadline.fresh(), confirm_contents(target))
         return send(env.deadline.fresh())
 
     env.out.show(env.reads.delete(target, conditions, delete_empty))
 
 
-def confirm_delete(target: Target) -> "Callable[[Contents], None] | None":
-    """Return the function that asks whether to delete a resource with its contents; None without a person to ask."""
+def confirm_contents(target: Target, *, stays: bool = False) -> "Callable[[Contents], None] | None":
+    """Return the function that asks whether to delete a resource with its contents; None without a person to ask.
+
+    ``stays`` says that its contents alone are deleted.
+    """
     if not streams.on_terminal():
         return None
-    return lambda found: streams.confirm(f"delete {target} and the {found} in it?", "nothing was deleted")
 
+    def ask(found: "Contents") -> None:
+        doomed = f"the {found} in {target}" if stays else f"{target} and the {found} in it"
+        streams.confirm(f"delete {doomed}?", "nothing was deleted")
 
-def confirm_clear(target: Target) -> "Callable[[Contents], None] | None":
-    """Return the function that asks whether to delete the contents of a resource that stays; None without a person."""
-    if not streams.on_terminal():
-        return None
-    return lambda found: streams.confirm(f"delete the {found} in {target}?", "nothing was deleted")
+    return ask
 
 
 def show_doomed(

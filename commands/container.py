@@ -1,8 +1,7 @@
 """``azguard container``: create, show, exists, list, delete, undelete, metadata, acl."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.blobs import containers, listing
 from azguard.cli import nouns, parts
@@ -12,7 +11,6 @@ from azguard.cli.options import common
 from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.guards.resolve import Conditions
 from azguard.resources.parts import get_metadata
 from azguard.wire.operations.containers import (
     CONTAINER_CREATE,
@@ -25,11 +23,6 @@ from azguard.wire.operations.containers import (
 )
 from azguard.wire.rows import Part
 
-
-def _replace_metadata(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
-    return containers.replace_metadata(target, wanted, conditions, env.deadline)
-
-
 app = Group("Containers: create, show, exists, list, delete, undelete, metadata, acl.")
 _CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
 metadata = parts.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, get_metadata)
@@ -38,7 +31,7 @@ parts.declare_set(
     _CONTAINER,
     Part.METADATA,
     CONTAINER_SET_METADATA,
-    _replace_metadata,
+    lambda env, target, wanted, conditions: containers.replace_metadata(target, wanted, conditions, env.deadline),
     """Replace all metadata of a container. azguard keeps its own entry.
 
     The service cannot guard this write, and a lease on a container does not keep other writers out. With --allow-race

@@ -127,11 +127,6 @@ def locate(env: Environment, address: str) -> Target:
     return target
 
 
-def term(seconds: int, *, infinite: bool) -> int | None:
-    """Return the seconds of --lease-duration, or None for --infinite."""
-    return None if infinite else seconds
-
-
 @app.command(
     spec=common.operation(BLOB_LEASE_ACQUIRE),
     rules=(excludes("--infinite", "--lease-duration"),),
@@ -169,7 +164,7 @@ def acquire(
     Topics: leases
     """
     target = locate(env, address)
-    seconds = term(lease_duration, infinite=infinite)
+    seconds = None if infinite else lease_duration
     lease_id = proposed_lease_id or str(uuid.uuid4())
     patience = None if given.wait is None else env.patience(None, given.wait)
     owner = _build_owner(env, target, reason)

@@ -322,6 +322,6 @@ def clear(
         nouns.show_doomed(env, target, conditions, lambda: queues.show(target, conditions, env.deadline), count)
         return
     if not with_contents:
-        confirm = nouns.confirm_clear(target)
+        confirm = nouns.confirm_contents(target, stays=True)
         require_empty(queues.count_messages, target, env.deadline.fresh(), confirm, stays=True)
     env.out.show(messages.clear(target, conditions.guard, env.deadline.fresh()))

@@ -81,6 +81,6 @@ def delete(
         nouns.show_doomed(env, target, conditions, look, None if with_contents else tables.count_entities)
         return
     if not with_contents:
-        require_empty(tables.count_entities, target, env.deadline.fresh(), nouns.confirm_delete(target))
+        require_empty(tables.count_entities, target, env.deadline.fresh(), nouns.confirm_contents(target))
     env.out.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.reads.forget(target)

@@ -6,11 +6,7 @@ from azguard.accounts import endpoints
 from azguard.cli.words.templates import Words
 
 _RENEW = "make a new one, and give it by --sas-token @FILE"
-
-
 _CA = "if a proxy or a firewall opens TLS here, name its CA certificate: export REQUESTS_CA_BUNDLE=FILE"
-
-
 _KEYS = "keys may not hold / \\ # ? or the control characters U+0000 to U+001F and U+007F to U+009F"
 
 

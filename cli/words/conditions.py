@@ -8,12 +8,8 @@ from azguard.cli.words.templates import Words
 from azguard.wire.rows import Condition
 
 _PATHS = "write replicas, a.b.c, items[0], items[-1], a\\.b or a JSON Pointer, /a/b"
-
-
 # A condition in a sentence of the core, where the command line has its option.
 _CONDITION = re.compile(rf"(?<![\w-])({'|'.join(sorted(Condition, key=len, reverse=True))})(?![\w-])")
-
-
 _UNSET = "an unset shell variable looks like this"
 
 
@@ -50,10 +46,6 @@ def _how_to_go_on(facts: Mapping[str, object]) -> str:
     return f"{_how_to_see(facts)}; or say {_name_overwriting(facts)}"
 
 
-def _how_to_overwrite(facts: Mapping[str, object]) -> str:
-    return f"to do it without a guard: {_name_overwriting(facts)}"
-
-
 def _name_overwriting(facts: Mapping[str, object]) -> str:
     return '"last_writer_wins": true' if "line" in facts else "--last-writer-wins"
 
@@ -62,18 +54,6 @@ def _contradict(facts: Mapping[str, object]) -> str:
     # A line of JSON has keys and no options.
     other = f'"{facts["other"]}"' if "line" in facts else f"--{str(facts['other']).replace('_', '-')}"
     return f"{facts['option']} and {other} do not go together: {facts['why']}"
-
-
-def _how_to_go_on_leased(facts: Mapping[str, object]) -> str:
-    return f"{_how_to_go_on(facts)}, so that only the lease guards it"
-
-
-def _how_to_forget(facts: Mapping[str, object]) -> str:
-    return f"azguard cache forget {facts['address']}; then {_how_to_see(facts)}"
-
-
-def _set_a_number(facts: Mapping[str, object]) -> str:
-    return "set a number first: --set " + shlex.quote(f"{facts['path']}=0")
 
 
 def _how_to_update_another_type(facts: Mapping[str, object]) -> str:
@@ -113,7 +93,7 @@ HINTS: Mapping[str, Words] = {
     "number_malformed": "{option} 7",
     "size_malformed": "{option} 512, {option} 4MiB",
     "wildcard_without_effect": "name a version, as in {option} ETAG, or leave it out",
-    "cannot_be_guarded": _how_to_overwrite,
+    "cannot_be_guarded": lambda facts: f"to do it without a guard: {_name_overwriting(facts)}",
     "condition_empty": _how_to_leave_out,
     "condition_ignored": "leave it out",
     "conditions_contradict": "leave one of them out",
@@ -140,9 +120,9 @@ HINTS: Mapping[str, Words] = {
     "last_of_source": "name the ETag itself",
     "never_read": _how_to_see,
     "never_read_before_write": _how_to_go_on,
-    "never_read_but_leased": _how_to_go_on_leased,
+    "never_read_but_leased": lambda facts: f"{_how_to_go_on(facts)}, so that only the lease guards it",
     "read_in_part": "read it whole: azguard entity get {target}; or use merge; or name the version: --etag ETAG",
-    "remembered_version_damaged": _how_to_forget,
+    "remembered_version_damaged": lambda facts: f"azguard cache forget {facts['address']}; then {_how_to_see(facts)}",
     "tag_of_fence_changed": "leave that tag as it is; or leave --fence out",
     "tag_of_fence_given": "leave it out",
     "tags_condition_malformed": "index tags are of visible ASCII, in one line: \"stage\" = 'live'",
@@ -165,7 +145,7 @@ HINTS: Mapping[str, Words] = {
         "t in a SAS, or the role Storage Blob Data Owner"
     ),
     "fence_needs_tags": "--fence needs index tags, which accounts with a hierarchical namespace do not have",
-    "increment_of_no_number": _set_a_number,
+    "increment_of_no_number": lambda facts: f"set a number first: --set {shlex.quote(str(facts['path']) + '=0')}",
     "increment_of_whole_number": """make it a double first: --set '{path}="{type}"'""",
     "key_of_another_change": "choose another key; or count the key as done for any change: --op-id-any-change",
     "metadata_names_differ_in_case": "use {name} for both, or --unset one of them",

@@ -6,7 +6,6 @@ from azguard.cli.words.templates import Words
 
 _OTHER_LOCKS = "where all users run azguard, a lock by lease needs HTTPS only: azguard lock run share:NAME -- CMD"
 
-
 #: How each shell takes over what azguard emulator env prints, as typed.
 USE_OF_EXPORT = {
     "sh": 'eval "$(azguard emulator env)"',
@@ -14,9 +13,7 @@ USE_OF_EXPORT = {
     "powershell": "azguard emulator env | Out-String | Invoke-Expression",
 }
 
-
 _EMULATOR = "in the clone of azguard: pipx install --force '.[emulator]', or pip install '.[emulator]'"
-
 
 #: How file shares come to the emulator.
 NEED_OF_FILES = f"for file shares install it again, {_EMULATOR}"

@@ -27,14 +27,6 @@ def _name_form(facts: Mapping[str, object]) -> str:
     return "SHARE/PATH" if facts["noun"] == "file" else "CONTAINER/NAME"
 
 
-def _name_source(facts: Mapping[str, object]) -> str:
-    return f"check the name of the source: {_name_form(facts)}"
-
-
-def _begin_copy(facts: Mapping[str, object]) -> str:
-    return f"azguard {facts['noun']} copy {_name_form(facts)} {facts['target']} begins one"
-
-
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     # Blobs.
@@ -137,14 +129,14 @@ HINTS: Mapping[str, Words] = {
     "copy_pending": ("wait longer with --timeout; or stop it: azguard blob abort-copy {target} --copy-id {copy_id}"),
     "copy_replaced": "see what is there now: azguard blob show {target}",
     "copy_source_changed": _show_source,
-    "copy_source_missing": _name_source,
+    "copy_source_missing": lambda facts: f"check the name of the source: {_name_form(facts)}",
     "copy_source_unreadable": "give a SAS with the permission to read it: --source-sas @FILE",
     "copy_was_aborted": "see what is there now: azguard blob show {target}; to copy again, add --etag with its ETag",
     "file_copy_aborted": "another program stopped it; copy again",
     "file_copy_failed": "{target} is as it was; copy again when the source can be read",
     "file_copy_too_slow": "allow more time: --wait 12h",
     "keeping_unknown": "try again; a snapshot may have been made: azguard blob list CONTAINER --include snapshots",
-    "no_copy": _begin_copy,
+    "no_copy": lambda facts: f"azguard {facts['noun']} copy {_name_form(facts)} {facts['target']} begins one",
     "id_of_snapshot_and_version": "say which of the two: --from snapshot=ID, or --from versionid=ID",
     "nothing_kept": "see what is kept: azguard blob list CONTAINER --prefix NAME --include snapshots,versions",
     "no_such_id_kept": "see what is kept: azguard blob list CONTAINER --prefix NAME --include snapshots,versions",

@@ -3,7 +3,7 @@
 from dataclasses import field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from azguard.address import Kind
 from azguard.cli import nouns
@@ -29,11 +29,8 @@ from azguard.resources import lifecycles
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from azguard.files.content import RangeWrite
     from azguard.files.entries import SmbProperties
-    from azguard.files.replacing import FileUpload
     from azguard.resources.properties import ContentHeaders
 
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
@@ -176,9 +173,9 @@ def put(
         )
         guarding = addresses.guarding(env)
         with env.out.progress_bar(f"put {target}", size) as progress:
-            written = _write(
-                upload,
+            written = lifecycles.create_unless_exists(
                 lambda: replacing.put(upload, stream, size, guarding, progress.at, allow_empty=allows_empty),
+                lambda: lifecycles.find_existing(target, upload.op, env.deadline),
                 skip=skip,
             )
     lineage = getattr(written, "lineage", None)
@@ -197,12 +194,6 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: FilePutOpt
         addresses.file_tree, env, settings=lambda name: FileSettings(*given.build_properties(name), metadata)
     )
     tree.put(env, words, given, open_store, keeps_folders=tree.keep_directories)
-
-
-def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> Any:
-    return lifecycles.create_unless_exists(
-        write, lambda: lifecycles.find_existing(upload.target, upload.op, upload.deadline), skip=skip
-    )
 
 
 @range_app.command("put", spec=common.operation(FILE_PUT_RANGE))

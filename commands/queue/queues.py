@@ -1,9 +1,8 @@
 """``azguard queue``: create, show, exists, list, delete, work, move, poison, metadata, acl."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, nouns, signals
 from azguard.cli.context import Environment
@@ -15,7 +14,6 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import NO_ETAG, declare_part, declare_policies, declare_set
 from azguard.queues import queues
-from azguard.requests.deadline import Deadline
 from azguard.times import say_count
 from azguard.wire.operations.queues import (
     QUEUE_CREATE,
@@ -38,10 +36,6 @@ Destination = Annotated[
 ]
 
 
-def _read_metadata(target: Target, _: object, deadline: Deadline) -> Any:
-    return queues.get_metadata(target, deadline)
-
-
 _MovedLife = Annotated[
     int | None,
     option(
@@ -57,7 +51,14 @@ app = Group("Queues: create, show, exists, list, delete, work, move, poison, met
 poison_app = Group("The messages that could not be handled: list.")
 app.add("poison", poison_app)
 _QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
-metadata = declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, _read_metadata, NO_ETAG)
+metadata = declare_part(
+    app,
+    _QUEUE,
+    Part.METADATA,
+    QUEUE_GET_METADATA,
+    lambda target, _, deadline: queues.get_metadata(target, deadline),
+    NO_ETAG,
+)
 declare_set(
     metadata,
     _QUEUE,

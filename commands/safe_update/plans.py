@@ -53,7 +53,9 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         typed_transform=typed_edits.change_by_type(target, given, chosen),
         create=typed_edits.initial_content(target, given, chosen),
         accept=typed_edits.choose_output_rule(target, given),
-        list_created=typed_edits.list_created(target, chosen, is_content=_is_content(target, given)),
+        list_created=typed_edits.list_created(
+            target, chosen, is_content=target.kind is not Kind.ENTITY and not given.is_of_part
+        ),
         guard_by_lease=given.guard == "lease" or given.tags or target.kind in options.LEASED,
         # Tags have no place for a lineage.
         stamps=not given.no_lineage and not given.tags,
@@ -216,10 +218,6 @@ def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id:
     from azguard.blobs.updates import BlobContent
 
     return BlobContent(target, lease_id, given.fence, keeper)
-
-
-def _is_content(target: Target, given: UpdateOptions) -> bool:
-    return target.kind is not Kind.ENTITY and not given.is_of_part
 
 
 def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> str | None:
