@@ -80,7 +80,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         send=lambda: temporary.rename_once(
             source, target, deadline, overwrite=not creates_only, destination_lease_id=conditions.lease_id
         ),
-        look=lambda patience: _find_rename_outcome(target, before.file_id, patience),
+        look=lambda patience: find_renamed(target, before.file_id, patience),
         # A copy that comes late would rename another directory that is at the old address then.
         resend=False,
     )
@@ -182,12 +182,9 @@ def check_same_share(source: Target, target: Target) -> None:
         )
 
 
-def _find_rename_outcome(target: Target, known: str | None, patience: Deadline) -> Finding[Any]:
-    """Return whether the directory at the new address is the one that was at the old one: it keeps its id."""
-    try:
-        found = properties.fetch(target, Conditions(), patience)
-    except (NotFound, BadRequest, Locked):  # nothing is there, or a file, or what is deleted when it is closed
-        return Finding(Verdict.UNKNOWN)
-    if known is None or found.file_id != known:
+def find_renamed(target: Target, known: str | None, patience: Deadline) -> Finding[Any]:
+    """Return whether the entry at the new address is the one that was at the old one: it keeps its id."""
+    found = guarding.find(target, patience)
+    if known is None or found is None or found.file_id != known:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.errors import AzguardError, BadRequest, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
+from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import directories, entries, guarding, handles, temporary
 from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import FileWrite, Guarding, Held
@@ -266,15 +266,9 @@ def _send_once(given: FileRename, replaced: Held | None, held: Held | None) -> M
 def _find_rename_outcome(
     given: FileRename, held: Held | None, known: str | None, patience: Deadline
 ) -> Finding[Mapping[str, Any]]:
-    """Return whether the file at the new address is the one that was at the old one: it keeps its id."""
-    try:
-        found = properties.fetch(given.target, Conditions(), patience)
-    except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
-        found = None
-    if known is not None and found is not None and found.file_id == known:
-        return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
-    if held is None or known is None:
-        return Finding(Verdict.UNKNOWN)
+    found = directories.find_renamed(given.target, known, patience)
+    if found.verdict is Verdict.COMMITTED or held is None or known is None:
+        return found
     try:
         still = properties.fetch(given.source, Conditions(lease_id=held.lease.lease_id), patience).file_id == known
     except AzguardError:

@@ -181,6 +181,14 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
 
 
+def find(target: Target, patience: Deadline) -> Answer | None:
+    """Return the properties of a path; None if nothing is there, the other type, or a file in delete pending."""
+    try:
+        return properties.fetch(target, Conditions(), patience)
+    except (NotFound, BadRequest, Locked):
+        return None
+
+
 def require_version(target: Target, conditions: Conditions, deadline: Deadline) -> Any | None:
     """Compare the version with the one that the conditions name, and return its properties; None if they name none.
 

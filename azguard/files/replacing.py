@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
-from azguard.errors import BadRequest, Changed, Exists, Gone, Locked, NotFound, OutcomeUnknown, UsageError
+from azguard.errors import Changed, Exists, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import guarding, temporary
 from azguard.files.content import FileDownload
 from azguard.files.entries import SmbProperties
@@ -235,9 +235,8 @@ def _find_outcome(version: NewVersion, made: TemporaryFile, before: Any | None, 
 
 def _look_for_own(version: NewVersion, patience: Deadline) -> Finding[Any] | str | None:
     """Return the finding that the file is ours; else its ETag, None if it has none."""
-    try:
-        found = properties.fetch(version.target, Conditions(), patience)
-    except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
+    found = guarding.find(version.target, patience)
+    if found is None:
         return None
     history = Lineage.find(found.metadata)
     if version.op not in history:
