@@ -31,7 +31,7 @@ from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts, properties
 from azguard.resources.parts import Policies, Rewritten, VersionedPolicies, canonicalize
-from azguard.resources.properties import KeptShown, describe_kept, describe_version
+from azguard.resources.properties import KeptShown, describe_kept
 from azguard.times import http_date
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
@@ -148,13 +148,12 @@ def _find_delete_outcome(
 
 def _describe(address: Address, found: Any) -> ContainerShown:
     return ContainerShown(
-        **describe_version(address, found),
+        **describe_kept(address, found),
         name=address.container,
+        metadata=drop_lineage(found.metadata),
         public_access=found.public_access,
-        **describe_kept(found),
         has_immutability_policy=found.has_immutability_policy,
         has_legal_hold=found.has_legal_hold,
-        metadata=drop_lineage(found.metadata),
     )
 
 

@@ -117,15 +117,8 @@ def _describe_entry(address: Address, found: Listed) -> EntryListed:
 
 
 def _describe(address: Address, found: Any) -> dict[str, Any]:
-    return {
-        **properties.describe_version(address, found),
-        "attributes": found.attributes,
-        "created": found.created,
-        "written": found.written,
-        "changed": found.changed,
-        "permission_key": found.permission_key,
-        "file_id": found.file_id,
-    }
+    smb = ("attributes", "created", "written", "changed", "permission_key", "file_id")
+    return properties.describe_version(address, found) | {name: getattr(found, name) for name in smb}
 
 
 def drop_own(metadata: Mapping[str, str] | None) -> dict[str, str]:

@@ -29,7 +29,7 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts, properties
 from azguard.resources.lifecycles import Contents, count_first
 from azguard.resources.parts import Policies
-from azguard.resources.properties import KeptShown, describe_kept, describe_version
+from azguard.resources.properties import KeptShown, describe_kept
 from azguard.wire import xml
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
@@ -106,14 +106,13 @@ def delete(
 
 def _describe(address: Address, found: Any) -> ShareShown:
     return ShareShown(
-        **describe_version(address, found),
+        **describe_kept(address, found),
         name=address.container,
         snapshot=address.snapshot,
         quota=found.quota,
         access_tier=found.access_tier,
         protocols=tuple(found.protocols or ()),
         root_squash=found.root_squash,
-        **describe_kept(found),
         metadata=drop_own(found.metadata),
     )
 

@@ -157,9 +157,10 @@ def describe_lease(found: Any) -> dict[str, str | None]:
     return {"lease_status": lease.status, "lease_state": lease.state, "lease_duration": lease.duration}
 
 
-def describe_kept(found: Any) -> dict[str, Any]:
+def describe_kept(address: Address, found: Any) -> dict[str, Any]:
     """Return the fields of ``KeptShown`` in the properties of a resource; only a listing tells of deleted ones."""
     return {
+        **describe_version(address, found),
         **describe_lease(found),
         "deleted": bool(getattr(found, "deleted", False)),
         "deleted_version": getattr(found, "deleted_version", None),
