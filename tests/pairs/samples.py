@@ -95,6 +95,7 @@ BY_OPTION: Mapping[str, tuple[str, ...]] = {
     "--query": ("@",),
     "--scope": ("pairs", "another"),
     "--source-sas": ("{sas}",),
+    "--source-encryption-key": ("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",),
     "--time-to-live": ("1h", "-1"),
     "--timeout": ("5s",),
     "--previous-snapshot": ("2026-01-01T00:00:00.0000000Z",),
