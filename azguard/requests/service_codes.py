@@ -154,6 +154,7 @@ STATES = {
     "SequenceNumberIncrementTooLarge": RefusalWords("its sequence number would be too large", "sequence_too_large"),
     "ContainerQuotaDowngradeNotAllowed": RefusalWords("its quota was made smaller too recently", "quota_too_recent"),
     "ShareSnapshotOperationNotSupported": RefusalWords("a snapshot of a share is only read", "snapshot_only_read"),
+    "FileGenerationMismatch": RefusalWords("{0} was made anew since that snapshot", "file_made_anew"),
     "MessageTooLarge": RefusalWords("a message has at most 64 KiB", "message_too_large"),
     "FeatureVersionMismatch": RefusalWords(
         "{0} has a property that this version of the service's API does not know", "api_version"

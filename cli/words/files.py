@@ -43,6 +43,7 @@ HINTS: Mapping[str, Words] = {
     "parent_not_found": "create it first: azguard dir create {parent}",
     "not_provisioned": "see the limits of the account in the portal, or choose a smaller quota",
     "quota_too_recent": "a premium share takes a smaller quota 24 hours after the last change",
+    "file_made_anew": "all of its ranges are new: azguard file range list {target}",
     "snapshot_only_read": "leave ?snapshot=… out",
     "path_of_other_type": "choose another name; see what is there: azguard file list {container}",
     "range_beyond_end": "choose bytes inside the file; they are counted from 0",

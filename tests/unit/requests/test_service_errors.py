@@ -143,6 +143,9 @@ def test_an_overwrite_that_a_sas_does_not_allow_is_forbidden() -> None:
 ON_PAGES_ALONE = (
     "BlobCustomerSpecifiedEncryptionMismatch", "BlobImmutableDueToLegalHold", "BlobImmutableDueToPolicy",
     "BlobOperationNotSupported", "BlobUsesCustomerSpecifiedEncryption", "PublicAccessNotPermitted",
+    "AccountProtectedFromDeletion", "CannotConvertToSddlDueToCustomAce", "CannotVerifyFileSnapshotSource",
+    "FileGenerationMismatch", "FileInvalidPermission", "FileInvalidPermissionKey",
+    "FileShareAccessTierTransitionNotAllowed",
 )  # fmt: skip
 #: What the service says of a request that was malformed, so that azguard is wrong: its own sentence is shown.
 MALFORMED = {
@@ -156,12 +159,15 @@ MALFORMED = {
     "NotImplemented", "OutOfRangeQueryParameterValue", "RequestUrlFailedToParse", "UnsupportedHeader",
     "UnsupportedHttpVerb", "UnsupportedQueryParameter", "UnsupportedXmlNode", "InvalidPropertyName",
     "ResourceTypeMismatch", "InvalidBlobOrBlock", "InvalidInput", "OutOfRangeInput", "PopReceiptMismatch",
-    "QueueNotEmpty", "UnsupportedRestVersion",
+    "QueueNotEmpty", "UnsupportedRestVersion", "CannotConvertToSddlDueToCustomAce", "FileInvalidPermission",
+    "FileInvalidPermissionKey",
 }  # fmt: skip
 #: How codes begin that azguard never meets, and why.
 NEVER = {
     "AccountAlreadyExists": "accounts are made elsewhere",
+    "AccountProtectedFromDeletion": "accounts are deleted elsewhere",
     "DestinationPath": "paths of Data Lake Storage",
+    "FileShareAccessTierTransitionNotAllowed": "no tier of a share is changed",
     "Filesystem": "file systems of Data Lake Storage",
     "IncrementalCopy": "no incremental copies are made",
     "InvalidDestinationPath": "paths of Data Lake Storage",
@@ -181,6 +187,7 @@ NEVER = {
 #: The status of each code whose page has another one than 409.
 STATUSES = {
     "CannotVerifyCopySource": 412, "InvalidBlockList": 400,
+    "CannotVerifyFileSnapshotSource": 500,
     "MessageTooLarge": 400, "OperationTimedOut": 500, "InternalError": 500, "ServerBusy": 503, "MessageNotFound": 404,
     "AccountIsDisabled": 403, "InsufficientAccountPermissions": 403, "ShareDisabled": 403,
 }  # fmt: skip
