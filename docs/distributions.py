@@ -2,8 +2,9 @@
 
     python -m docs.distributions FOLDER
 
-All of it comes from pyproject.toml, the version and the changelog; the digest is that of the sdist in dist/, if it is
-there. ``brew update-python-resources`` adds the packages that azguard needs; Debian's helper finds them in the wheel.
+All of it comes from pyproject.toml, the version and the lock; the digest is that of the sdist in dist/, if it is there.
+The formula's resources are the sdists that the lock pins. Where they are says FOLDER/pylock.toml, which uv writes
+(docs/releasing.md); without it the formula has none. Debian's helper finds what azguard needs in the wheel.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from email.utils import formatdate
 from pathlib import Path
 
 from azguard import __version__
+from docs import materials
 from docs.links import ROOT, home
 
 _FORMULA = """\
@@ -25,9 +27,12 @@ class Azguard < Formula
   sha256 "{digest}"
   license "{license}"
 
+  depends_on "certifi" => :no_linkage
   depends_on "cryptography" => :no_linkage
+  depends_on "libyaml"
+  depends_on "pydantic" => :no_linkage
   depends_on "python@3.13"
-
+{resources}
   def install
     virtualenv_install_with_resources
   end
@@ -38,6 +43,23 @@ class Azguard < Formula
   end
 end
 """
+_RESOURCE = """
+  resource "{name}" do
+    url "{url}"
+    sha256 "{digest}"
+  end
+"""
+# What the formulas bring that azguard's depends on.
+_OF_FORMULAS = {
+    "annotated-types",
+    "certifi",
+    "cffi",
+    "cryptography",
+    "pycparser",
+    "pydantic",
+    "pydantic-core",
+    "typing-inspection",
+}
 _CONTROL = """\
 Source: azguard
 Section: utils
@@ -83,7 +105,30 @@ azguard ({version}-1) unstable; urgency=medium
 """
 
 
-def render(sdist: Path) -> dict[str, str]:
+def render_resources(packages: str, lock: str) -> str:
+    """Return the formula's resources.
+
+    Args:
+        packages: which sdists there are, as uv writes it (PEP 751).
+        lock: requirements.txt, which has their digests.
+
+    Raises:
+        ValueError: the lock does not pin one of them.
+    """
+    pins = {materials.key(materials.parse(pin).name): pin for pin in materials.read_pins(lock)}
+    written = []
+    for package in tomllib.loads(packages)["packages"]:
+        name = materials.key(package["name"])
+        if name in _OF_FORMULAS or (name in pins and not materials.is_for_here(materials.parse(pins[name]))):
+            continue
+        digest = package["sdist"]["hashes"]["sha256"]
+        if f"sha256:{digest}" not in pins.get(name, ""):
+            raise ValueError(f"requirements.txt does not pin {name} {package['version']} with {digest}")
+        written.append(_RESOURCE.format(name=name, url=package["sdist"]["url"], digest=digest))
+    return "".join(written)
+
+
+def render(sdist: Path, resources: str = "") -> dict[str, str]:
     """Return the files by their path."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     _, _, notice, *lines = (ROOT / "LICENSE").read_text(encoding="utf-8").splitlines()
@@ -97,6 +142,7 @@ def render(sdist: Path) -> dict[str, str]:
         "copyright": notice.removeprefix("Copyright (c) "),
         "licence_text": "\n".join(f" {line}" if line else " ." for line in lines[1:]),
         "date": formatdate(0),
+        "resources": resources,
     }
     templates = {
         "azguard.rb": _FORMULA,
@@ -112,7 +158,11 @@ def render(sdist: Path) -> dict[str, str]:
 
 def main(folder: Path) -> None:
     """Write the files."""
-    for name, text in render(ROOT / "dist" / f"azguard-{__version__}.tar.gz").items():
+    packages = folder / "pylock.toml"
+    resources = ""
+    if packages.exists():
+        resources = render_resources(packages.read_text(encoding="utf-8"), materials.LOCK.read_text(encoding="utf-8"))
+    for name, text in render(ROOT / "dist" / f"azguard-{__version__}.tar.gz", resources).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
