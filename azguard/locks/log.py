@@ -6,7 +6,6 @@ A holder that is killed leaves none: the next one carries its record. Who breaks
 
 The service takes 50,000 appends. Shortly before, the lines are copied to ``NAME!log.ETAG``, and an empty blob, which
 names that copy in its metadata, takes the place of the full one in one request, only if nothing was appended since.
-
 Not guaranteed: all of it. An append that fails, or that the caller may not do, fails nothing: the caller is told.
 """
 
