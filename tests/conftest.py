@@ -29,6 +29,7 @@ from tests.support import (
 from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
+from tests.support.places import DATA
 from tests.support.smb_emulator import SmbEmulator
 
 # Before the first test starts a program.
@@ -105,9 +106,11 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["race_seed"] = node.config.getoption("--race-seed")
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    """Print the seed, so that a race that failed can be run again."""
-    return f"races: --race-seed {config.getoption('--race-seed')}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Print the seed, so that a race that failed can be run again, and how many answers are replayed."""
+    files = sorted((DATA / "answers").glob("*.jsonl"))
+    counts = ", ".join(f"{len(each.read_text(encoding='utf-8').splitlines())} {each.stem}" for each in files)
+    return [f"races: --race-seed {config.getoption('--race-seed')}", f"recorded answers: {counts}"]
 
 
 @pytest.hookimpl(wrapper=True)
