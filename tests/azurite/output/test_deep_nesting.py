@@ -57,6 +57,12 @@ def test_content_that_is_nested_too_deeply_fails_the_edit_and_stays(cli: CliWorl
     assert cli.call("blob", "get", blob).out == braces(depth)
 
 
+def test_metadata_that_are_nested_too_deeply_are_no_metadata(cli: CliWorld, blob: str) -> None:
+    ran = cli.call("blob", "metadata", "set", blob, stdin=brackets(DEPTHS[0]).encode())
+    told = "error: stdin is not JSON of use here: it is nested too deeply\n"
+    assert (ran.code, ran.out, ran.err) == (2, "", told)
+
+
 def test_the_output_of_a_command_that_is_nested_too_deeply_is_no_json(cli: CliWorld, blob: str) -> None:
     file = str(cli.file("deep.json", brackets(DEPTHS[0])))
     code, message = told(cli, "safe-update", f"blob:{blob}", "--", "cat", file)
