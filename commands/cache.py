@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from azguard import folders
-from azguard.cache import etag_cache, reads
+from azguard.cache import etag_cache
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
@@ -137,7 +137,7 @@ def prune(
     older_than: Annotated[
         float,
         option("--older-than", "DURATION", "Forget what was read longer ago than this.", DURATION),
-    ] = reads.OLD_SECONDS,
+    ] = etag_cache.OLD_SECONDS,
     dry_run: _DryRun = False,
 ) -> None:
     """Forget what was read long ago, and delete the files that azguard has kept for long; of every scope.

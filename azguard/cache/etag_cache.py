@@ -30,6 +30,8 @@ from azguard.guards.versions import SeenVersion
 from azguard.naming import same_host
 from azguard.times import iso, say_count
 
+#: What a scope read so long ago, `cache prune` forgets.
+OLD_SECONDS = 30 * 86_400.0
 # The empty copy: the version that the scope last read, into any file or none.
 _LAST = b""
 # How a mark begins of a part of a resource, such as its tags, that was read by itself. No path begins so.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.records import Entry, Key
 
-#: What a scope read so long ago, `cache prune` forgets.
-OLD_SECONDS = 30 * 86_400.0
 _LAST = "@last"
 _HELD = "@held"
 # How a hash of content begins.

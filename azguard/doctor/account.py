@@ -25,7 +25,7 @@ from azguard.requests.service_codes import CLOCK_SKEW
 from azguard.resources import parts
 from azguard.tables import edm, entities
 from azguard.times import find_http_date, iso, span
-from azguard.wire import identity, xml
+from azguard.wire import signing, xml
 from azguard.wire.answers import Answer
 from azguard.wire.catalogue import ALL
 from azguard.wire.operations.blobs import BLOB_GET, BLOB_GET_PROPERTIES, BLOB_PUT_BLOCK_BLOB
@@ -160,7 +160,7 @@ def _describe_token(stage: CheckStage, now: datetime) -> CheckFinding:
     Raises:
         LoginFailed: the login gives no token.
     """
-    login = identity.find_login(stage.account)
+    login = signing.find_login(stage.account)
     found = login.get_token_info(STORAGE_SCOPE)
     ends = datetime.fromtimestamp(found.expires_on, UTC)
     claims = _read_claims(found.token)

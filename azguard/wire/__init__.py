@@ -7,7 +7,7 @@
 ``transactions`` several operations on entities in one request
 ``answers``      names of arguments and fields → headers and queries
 ``xml``          XML bodies, and the lines of listings by the names of an answer
-``identity``     what proves the caller: a signature, a SAS, a token
+``signing``      what proves the caller: a signature, a SAS, a token
 ``client``       a request and the answer to it that may be believed
 ``listeners``    those who listen to requests
 ``connections``  requests written to sockets, answers read whole from them

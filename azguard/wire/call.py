@@ -12,7 +12,7 @@ from azguard import __version__
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.errors import ConfigError
-from azguard.wire import client, identity
+from azguard.wire import client, signing
 from azguard.wire.answers import ENCRYPTED_BY, SINCE, Answer, build_headers
 from azguard.wire.client import REQUEST_ID, Limits
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
@@ -118,10 +118,10 @@ def _exchange(
         sent["Content-Length"] = str(len(body or b""))
     else:
         sent["Cache-Control"] = "no-cache"
-    url = identity.prove(account, service, method, url, sent)
+    url = signing.prove(account, service, method, url, sent)
     reply = client.send(sender, method, url, sent, body, timeouts)
     is_challenged = reply.status_code == HTTPStatus.UNAUTHORIZED and account.auth is Auth.LOGIN
-    if is_challenged and identity.answer_challenge(account, reply.headers.get("WWW-Authenticate"), sent):
+    if is_challenged and signing.answer_challenge(account, reply.headers.get("WWW-Authenticate"), sent):
         sent[REQUEST_ID] = str(uuid.uuid4())
         reply = client.send(sender, method, url, sent, body, timeouts)
     return Response(SentRequest(method, url, sent), *reply)

@@ -6,5 +6,5 @@
 ``order``     what is asked of the queue, what a command is told of its message, and the threads
 ``once``      claims on the keys of messages, in a table
 ``poisoned``  the messages of a poison queue, and why each is there
-``reports``   the outcomes of a message; their counts, the summary, the files of events and metrics
+``outcomes``  the outcomes of a message; their counts, the summary, the files of events and metrics
 """

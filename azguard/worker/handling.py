@@ -16,7 +16,7 @@ from azguard.requests import trace
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from azguard.worker.order import Inbox, Taken, Workplace, build_order, find_facts
-from azguard.worker.reports import HandledMessage, Outcome
+from azguard.worker.outcomes import HandledMessage, Outcome
 from azguard.worker.settings import (
     FINAL,
     Claimed,

@@ -23,8 +23,7 @@ from azguard.requests import trace
 from azguard.times import iso, say_count
 from azguard.worker.handling import MessageHandling
 from azguard.worker.order import Bell, Crew, Inbox, QueueInbox, Taken, Workplace
-from azguard.worker.poisoned import PoisonReasons
-from azguard.worker.reports import (
+from azguard.worker.outcomes import (
     Counts,
     Events,
     HandledMessage,
@@ -34,6 +33,7 @@ from azguard.worker.reports import (
     build_metrics,
     summarize,
 )
+from azguard.worker.poisoned import PoisonReasons
 from azguard.worker.settings import WorkSettings
 
 _FIRST_PAUSE_SECONDS = 0.1

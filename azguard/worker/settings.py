@@ -11,7 +11,7 @@ from azguard.errors import ConfigError, Forbidden, NotFound, Unauthenticated
 from azguard.frozen import frozen
 from azguard.queues.message_format import TEXT
 from azguard.requests.deadline import Deadline
-from azguard.worker.reports import Outcome
+from azguard.worker.outcomes import Outcome
 
 #: What the service refuses for good: no further try mends it.
 FINAL = (Unauthenticated, Forbidden, NotFound, ConfigError)

@@ -26,7 +26,7 @@ from azguard.cli.rules import checked, needs
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.queues import message_format
-from azguard.worker.reports import Outcome, WorkCounts
+from azguard.worker.outcomes import Outcome, WorkCounts
 from azguard.worker.settings import (
     MAX_DEQUEUE,
     MAX_POISON,
@@ -37,7 +37,7 @@ from azguard.worker.settings import (
 )
 
 if TYPE_CHECKING:
-    from azguard.worker.reports import WorkEnd
+    from azguard.worker.outcomes import WorkEnd
 
 app = Group("A worker: work.")
 _MOST_JOBS = 64

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from azure.storage.blob import generate_account_sas
 
-from azguard.wire.identity import sign
+from azguard.wire.signing import sign
 
 _SENT = {"x-ms-version": "2021-12-02", "Accept": "application/json;odata=nometadata", "Content-Length": "0"}
 # What each answer has anew.

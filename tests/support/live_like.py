@@ -11,7 +11,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
 
 from azguard.accounts.account import Account
-from azguard.wire import client, identity
+from azguard.wire import client, signing
 from azguard.wire.client import REQUEST_ID, Limits, NetworkClient
 from azguard.wire.connections import Headers, Reply
 
@@ -61,7 +61,7 @@ class LiveLike:
         headers = {name: value for name, value in asked.headers.items() if name.lower() not in left}
         headers |= {name.replace("_", "-"): value for name, value in more.items()}
         service = next(each for each, end in self.account.endpoints.items() if asked.url.startswith(end))
-        url = identity.prove(self.account, service, asked.method, asked.url, headers)
+        url = signing.prove(self.account, service, asked.method, asked.url, headers)
         return Asked(asked.method, url, headers, asked.body, asked.limits)
 
     def _forward(self, asked: Asked) -> Reply:

@@ -19,8 +19,8 @@ from azguard.accounts.endpoints import CLOUDS, EMULATOR_KEY, EMULATOR_NAME, find
 from azguard.accounts.logins import Login
 from azguard.emulators import azurite_install
 from azguard.errors import LoginFailed
-from azguard.wire.identity import find_login
 from azguard.wire.sdk import LoginNetwork
+from azguard.wire.signing import find_login
 from tests.support import forked, login_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld

@@ -1,7 +1,7 @@
 """The counts of a worker in one line."""
 
 from azguard.commands.queue.work import describe
-from azguard.worker.reports import Counts, Outcome
+from azguard.worker.outcomes import Counts, Outcome
 
 
 def test_counts_are_one_line_without_those_that_are_zero() -> None:

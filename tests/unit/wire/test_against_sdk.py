@@ -31,9 +31,9 @@ from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
-from azguard.wire.identity import sign
 from azguard.wire.operations import blobs, queues
 from azguard.wire.rows import Operation
+from azguard.wire.signing import sign
 from tests.support import sdk_clients, thorough
 from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases

@@ -18,10 +18,10 @@ from azguard.wire.call import API_VERSIONS, call
 from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
 from azguard.wire.failures import ServiceRefusal
-from azguard.wire.identity import sign
 from azguard.wire.operations import blobs, containers, shares, tables
 from azguard.wire.operations.blobs import BLOB_GET
 from azguard.wire.rows import Operation
+from azguard.wire.signing import sign
 from tests.support import sdk_transport
 from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases

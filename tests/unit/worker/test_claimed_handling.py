@@ -10,7 +10,7 @@ from azguard.errors import AzguardError, Changed, ConfigError, NotFound, Unavail
 from azguard.processes.command_place import PLACE_KILLED, CommandEnd
 from azguard.requests.deadline import Deadline
 from azguard.worker.handling import MessageHandling
-from azguard.worker.reports import HandledMessage, Outcome
+from azguard.worker.outcomes import HandledMessage, Outcome
 from azguard.worker.settings import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from tests.support.cases import cases
 from tests.support.worker_world import BEGAN, FakeInbox, FakePlace, settings, taken

@@ -10,7 +10,7 @@ import pytest
 
 from azguard.documents.open_metrics import MetricsFile
 from azguard.errors import UsageError
-from azguard.worker.reports import Counts, Events, Outcome, build_metrics
+from azguard.worker.outcomes import Counts, Events, Outcome, build_metrics
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 # https://prometheus.io/docs/specs/om/open_metrics_spec/: what a line may be, for the kinds that a worker has.

@@ -6,7 +6,7 @@ from typing import Any
 from azguard.errors import AzguardError, Changed, CommandNotFound, Forbidden, LockLost, OutcomeUnknown, Unavailable
 from azguard.processes.command_place import GUARDIAN_KILLED, PLACE_KILLED, CommandEnd
 from azguard.worker.handling import MessageHandling
-from azguard.worker.reports import HandledMessage, Outcome
+from azguard.worker.outcomes import HandledMessage, Outcome
 from tests.support.cases import cases
 from tests.support.worker_world import FakeInbox, FakePlace, settings, taken
 

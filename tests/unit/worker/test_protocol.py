@@ -1,6 +1,6 @@
 """The exit protocol, status by status."""
 
-from azguard.worker.reports import Outcome
+from azguard.worker.outcomes import Outcome
 from azguard.worker.settings import MessageVerdict, judge, judge_failure
 from tests.support.cases import cases
 from tests.support.worker_world import settings

@@ -12,7 +12,7 @@ import pytest
 from azguard.errors import AzguardError, Changed, CommandNotFound, Forbidden, OutcomeUnknown, Unavailable, UsageError
 from azguard.processes.command_place import CommandEnd
 from azguard.worker.once import OnceTable
-from azguard.worker.reports import WorkEnd
+from azguard.worker.outcomes import WorkEnd
 from azguard.worker.run import Polling, Worker
 from tests.support.cases import cases
 from tests.support.worker_world import FakeInbox, FakePlace, lines, settings, taken, target
