@@ -52,7 +52,7 @@ COMMANDS = {
     "share": CommandEntry(
         "File shares: create, show, exists, list, delete, undelete, snapshot, stats, quota, metadata, acl."
     ),
-    "dir": CommandEntry("Directories: create, show, exists, list, delete, rename, set-properties, metadata."),
+    "dir": CommandEntry("Directories: create, show, exists, list, delete, rename, properties, metadata."),
     "file": CommandEntry(
         "Files: get, put, show, list, delete, prune, copy, rename, resize, properties, permission, metadata, "
         "range, handle, lock.",

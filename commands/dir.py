@@ -1,4 +1,4 @@
-"""``azguard dir``: create, show, exists, list, delete, rename, set-properties, metadata."""
+"""``azguard dir``: create, show, exists, list, delete, rename, properties, metadata."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from azguard.wire.operations.shares import (
     DIRECTORY_SET_PROPERTIES,
 )
 
-app = Group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
+app = Group("Directories: create, show, exists, list, delete, rename, properties, metadata.")
 _DIRECTORY = Noun(Kind.DIR, "dir", addresses.Directory, "team/reports", "files", "directory")
 declare_metadata(
     app,
@@ -126,8 +126,12 @@ def rename(
     env.out.show(result)
 
 
-@app.command(
-    name="set-properties",
+properties_app = Group("The properties of a directory: set.")
+app.add("properties", properties_app)
+
+
+@properties_app.command(
+    "set",
     spec=common.operation(DIRECTORY_SET_PROPERTIES),
     rules=(SOME_SMB_PROPERTY,),
 )
@@ -138,7 +142,7 @@ def set_properties(env: Environment, directory: addresses.Directory, given: SmbP
     that you read last, or with --etag. Another writer can still come in between.
 
     Examples:
-        azguard dir set-properties team/reports --attributes Hidden --last-writer-wins
+        azguard dir properties set team/reports --attributes Hidden --last-writer-wins
 
     Topics: files
     """

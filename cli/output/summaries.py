@@ -37,7 +37,7 @@ _VERBS = {
     "tags set": "set the tags of",
     "set-properties": "set the headers of",
     "properties set": "set the properties of",
-    "dir set-properties": "set the properties of",
+    "dir properties set": "set the properties of",
     "quota": "set the quota of",
     "rename": "renamed it to",
     "tier": "set the tier of",

@@ -12,7 +12,7 @@ from azguard.cli.parsing.rows import CONDITIONS, LOCAL, CommandSpec, Row, fill, 
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
 from azguard.cli.rules import Rule, describe
 
-# A command by its name in another order, as in `file properties set`.
+# A command by its name in another order, as in `blob properties set`.
 _SPELLINGS = {"properties set": "set-properties"}
 _VERSION = flag("--version, -V", "Print the version.")
 # Before the name of a command; each command has a default of its own.

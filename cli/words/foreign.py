@@ -95,6 +95,7 @@ _NAMES = (
     ("file get", "", "file cat"),
     ("file show", "", "file stat"),
     ("file properties set", "", "file update, file set-properties"),
+    ("dir properties set", "", "dir set-properties"),
     ("share quota", "GIB", "share update"),
     ("table acl get", "", "table exists"),
     ("container acl get", "", "container show-permission"),

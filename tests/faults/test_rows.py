@@ -51,7 +51,7 @@ _ELSEWHERE = {
             "share acl set",
             "dir metadata set",
             "dir rename",
-            "dir set-properties",
+            "dir properties set",
             "file metadata set",
             "file properties set",
         ),

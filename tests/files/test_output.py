@@ -25,7 +25,7 @@ blob write | file metadata set {share}/a.txt --metadata a=2
 metadata read | file metadata get {share}/a.txt
 blob write | dir metadata set {share}/d --metadata a=2 --last-writer-wins
 blob write | share metadata set {share} --metadata a=2 --last-writer-wins
-blob write | dir set-properties {share}/d --attributes Hidden --last-writer-wins
+blob write | dir properties set {share}/d --attributes Hidden --last-writer-wins
 blob write | share quota {share} 5 --last-writer-wins
 share stats | share stats {share}
 container create | dir rename {share}/d {share}/e

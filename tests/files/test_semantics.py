@@ -57,7 +57,7 @@ SCENARIOS = (
     Scenario("directory.get_properties", "dir exists {d}"),
     Scenario("directory.delete", "dir delete {d}"),
     Scenario("directory.rename", "dir rename {d} {f}"),
-    Scenario("directory.set_properties", "dir set-properties {d} --attributes Hidden"),
+    Scenario("directory.set_properties", "dir properties set {d} --attributes Hidden"),
     Scenario("directory.get_properties", "dir metadata get {d}"),
     Scenario("directory.set_metadata", "dir metadata set {d} --metadata a=1"),
     Scenario("file.get", "file get {f}"),
