@@ -216,11 +216,7 @@ FILE_COPY = _changes_held(
     ),
 )
 FILE_ABORT_COPY = free(
-    "file.abort_copy",
-    "abort-copy-file",
-    lease=Lease.REQUIRED,
-    settle=Settlement.FOUND,
-    http=ABORT_COPY,
+    "file.abort_copy", "abort-copy-file", lease=Lease.REQUIRED, settle=Settlement.FOUND, http=ABORT_COPY
 )
 FILE_LEASE_ACQUIRE = _leases_file("file.lease_acquire", http=ACQUIRE)
 FILE_LEASE_CHANGE = _leases_file("file.lease_change", http=CHANGE)

@@ -1,5 +1,7 @@
 """Operations on tables and entities."""
 
+from functools import partial
+
 from azguard.wire.rows import ETAG, XML, Guard, Settlement, changes, creates, free, reads, speaks
 
 _IN_EACH_LINE = 'each line has its own: "etag", "if_match" or "last_writer_wins"'
@@ -8,6 +10,8 @@ _JSON = (("Content-Type", "application/json"),)
 _XML = (("Accept", "application/xml"),)
 _BARE_JSON = (("Content-Type", "application/json;odata=nometadata"),)
 _CONTINUED = "next_partition next_row"
+_changes = partial(changes, honours=ETAG, guard=Guard.IF_MATCH, settle=Settlement.LINEAGE)
+_upserts = partial(changes, remark=_UPSERT, settle=Settlement.LINEAGE)
 
 # Tables have no ETag, entities do.
 TABLE_CREATE = creates(
@@ -49,44 +53,32 @@ TABLE_ENTITY_INSERT = creates(
     remark="Insert Or Replace Entity, an upsert, writes whatever is there",
     http=speaks("POST", path="{name}", headers=_BARE_JSON, returns="etag", ok=(201, 204)),
 )
-TABLE_ENTITY_UPDATE = changes(
+TABLE_ENTITY_UPDATE = _changes(
     "table.entity_update",
     "update-entity2",
-    ETAG,
-    guard=Guard.IF_MATCH,
-    settle=Settlement.LINEAGE,
     http=speaks("PUT", headers=_JSON, sends="if_match", returns="etag", ok=(204,)),
 )
-TABLE_ENTITY_MERGE = changes(
+TABLE_ENTITY_MERGE = _changes(
     "table.entity_merge",
     "merge-entity",
-    ETAG,
-    guard=Guard.IF_MATCH,
-    settle=Settlement.LINEAGE,
     http=speaks("PATCH", headers=_JSON, sends="if_match", returns="etag", ok=(204,)),
 )
-TABLE_ENTITY_DELETE = changes(
+TABLE_ENTITY_DELETE = _changes(
     "table.entity_delete",
     "delete-entity1",
-    ETAG,
-    guard=Guard.IF_MATCH,
     settle=Settlement.BEFORE,
     http=speaks("DELETE", sends="if_match", ok=(204,)),
 )
 # The same requests as update and merge without If-Match: unconditional. If-None-Match: * does not make them
 # create only (the emulator overwrites, the documentation does not list it).
-TABLE_ENTITY_INSERT_OR_REPLACE = changes(
+TABLE_ENTITY_INSERT_OR_REPLACE = _upserts(
     "table.entity_insert_or_replace",
     "insert-or-replace-entity",
-    remark=_UPSERT,
-    settle=Settlement.LINEAGE,
     http=speaks("PUT", headers=_JSON, returns="etag", ok=(204,)),
 )
-TABLE_ENTITY_INSERT_OR_MERGE = changes(
+TABLE_ENTITY_INSERT_OR_MERGE = _upserts(
     "table.entity_insert_or_merge",
     "insert-or-merge-entity",
-    remark=_UPSERT,
-    settle=Settlement.LINEAGE,
     http=speaks("PATCH", headers=_JSON, returns="etag", ok=(204,)),
 )
 # Each operation inside is one of the rows above and is guarded as that row says.
