@@ -294,7 +294,11 @@ def scenarios() -> Iterator[Scenario]:
     quick = _runner("B", holds=0.0, is_renewed=False), _runner("C", begins=8.0, holds=0.0, is_renewed=False)
     yield _scenario("lock, stopped before its record", both[0], *quick, bound=Bound(stops=1, switches=1))
     waiter = _runner("C", begins=1.0, is_renewed=False)
-    yield _scenario("lock, two runs and a waiter", *both, waiter, bound=Bound(kills=1))
+    three: dict[str, Any] = {"bound": Bound(kills=1), "is_symmetric": True}
+    yield _scenario("lock, two runs and a waiter", *both, waiter, **three)
+    lost: dict[str, Any] = {"bound": Bound(faults=1, switches=0), "deep": Bound(faults=1, kills=1, switches=0)}
+    one = (Fault.LOST_AFTER,)
+    yield _scenario("lock, a waiter and a lost answer", *both, waiter, alphabet=one, **{**three, **lost})
     yield _scenario(
         "lock, to the end of its lease",
         _runner("A", holds=100.0, is_renewed=False),

@@ -74,7 +74,7 @@ class Search:
                 self._add(self._world.begin(), None, None)
             except Violation as violation:
                 self.report.violations.append(Found(str(violation), ()))
-            while self._queue and len(self.report.violations) < self._most:
+            while self._queue and not self._has_enough():
                 if self.report.violations:
                     until = min(until, time.process_time() + _MORE_SECONDS)
                     if time.process_time() > until:
@@ -87,6 +87,9 @@ class Search:
         self.report.played = self._player.played
         self.report.seconds = time.process_time() - began
         return self.report
+
+    def _has_enough(self) -> bool:
+        return len(self.report.violations) >= self._most
 
     def _add(self, state: State, came: int | None, choice: Choice | None) -> None:
         key = state.key

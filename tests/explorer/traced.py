@@ -49,6 +49,9 @@ class TraceSearch(Search):
         with _recorded():
             return super().run()
 
+    def _has_enough(self) -> bool:
+        return not self._left or super()._has_enough()
+
     def _check_over(self, key: int, state: State) -> None:
         if state.under_way or not self._left:
             return

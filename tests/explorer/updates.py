@@ -305,16 +305,17 @@ _SAME: dict[str, Any] = {"transform": lambda content: content if b"K" in content
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of updates of one blob."""
     deep: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=1), "is_symmetric": True}
-    yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=ONCE, slow_seconds=0.0, **deep)
+    # With two faults the turns are bounded; with one the next scenario has all of them.
+    taken = Bound(faults=1, foreign=1, switches=0)
+    both = updater("A"), updater("B")
+    yield _scenario("updates, lineage", *both, bound=taken, alphabet=ONCE, slow_seconds=0.0, **deep)
     own: dict[str, Any] = {"is_symmetric": True, "has_own_clocks": True}
     yield _scenario(
         "updates, lineage, in turns",
-        updater("A"),
-        updater("B"),
+        *both,
         alphabet=ONCE,
         slow_seconds=0.0,
         is_symmetric=True,
-        deep=Bound(faults=1, foreign=1, switches=2),
     )
     kept: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=0), **own}
     yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, judges_doubts=False, **kept)
