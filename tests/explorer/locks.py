@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Locked, NotFound
+from azguard.leases import state as lease_state
 from azguard.leases.owners import FENCE, OWNER, Owner
 from azguard.locks import held_lock, readers, shown
 from azguard.locks.acquire import LockAcquisition
@@ -31,6 +32,8 @@ _HOLD_SECONDS = 2.0
 _NOTICED_SECONDS = 9.0
 # The command is ended so long before the lease ends.
 _MARGIN_SECONDS = 1.0
+# As ``lock show`` and ``lease list`` say it.
+_HELD = ("held", "leased", "breaking")
 # That of a program that keeps no record.
 _OTHERS_LEASE = "0f000000-0000-4000-8000-000000000000"
 _ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.STORED, Fault.DATE_AHEAD, Fault.SLOW)
@@ -144,7 +147,7 @@ class LockRules:
             if holder is not None and record.get("lease") == "" and lease is not None and lease.id == _OTHERS_LEASE:
                 raise Violation(f"{who} shows {holder} as the holder, and it is another program")
             is_held = service.is_locked(lease, now)
-            if (state in ("held", "breaking")) is not is_held:
+            if (state in _HELD) is not is_held:
                 raise Violation(f"{who} shows {state}, and the lock is {'' if is_held else 'not '}held")
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))
 
@@ -265,6 +268,19 @@ def _shower(name: str, after: str) -> Program:
     return Program(name, main, after=after)
 
 
+def _lister(name: str, after: str) -> Program:
+    """Return a process that lists the leases beside the lock, as ``lease list`` does."""
+
+    def main(process: Process) -> str:
+        container = Target(process.account, Address(Kind.CONTAINER, (target(process).address.container,)))
+        listed = lease_state.list_states(container, process.deadline(30), None)
+        states = [each.state for each in listed if each.address == str(target(process).address)]
+        process.tell("shows", states[0] if states else "free", None)
+        return "shown"
+
+    return Program(name, main, after=after)
+
+
 def _break(services: Services, now: float) -> Services | None:
     blobs: BlobService = services["blob"]
     lease = find_lock(services).lease
@@ -341,6 +357,9 @@ def scenarios() -> Iterator[Scenario]:
         short=Bound(kills=1, foreign=1),
         foreign={**BREAKS, "takes the lease": _take},
     )
+    short = Bound(kills=1, foreign=1)
+    both = _runner("A"), _lister("L", after="A")
+    yield _scenario("lock, listed", *both, bound=short, short=short, deep=short._replace(faults=1), foreign=BREAKS)
 
 
 def _scenario(
