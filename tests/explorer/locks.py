@@ -84,7 +84,7 @@ class LockRules:
         if effect.asked.action == "PUT lease acquire":
             ghost = ghost._replace(broken=with_pair(ghost.broken, effect.who, None))
             if effect.asked.path == PATH:
-                ghost = ghost._replace(leased=effect.who)
+                ghost = _take_again(ghost, effect.who)._replace(leased=effect.who)
         return ghost._replace(leases=with_pair(ghost.leases, effect.who, blob.lease.ends))
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
@@ -159,6 +159,14 @@ class LockRules:
 
     def find_truth(self, ghost: Ghost, who: str) -> Hashable:
         return None
+
+
+def _take_again(ghost: Ghost, who: str) -> Ghost:
+    """Note that a late copy has undone a break, before another acquired the lease: its holder holds it as before."""
+    held = dict(ghost.holders).get(who)
+    if held is None or ghost.leased != who:
+        return ghost
+    return ghost._replace(holders=with_pair(ghost.holders, who, held._replace(broken=None)))
 
 
 def _check_end(ghost: Ghost, who: str, until: float) -> None:
@@ -358,6 +366,10 @@ def scenarios() -> Iterator[Scenario]:
         foreign={**BREAKS, "takes the lease": _take},
     )
     short = Bound(kills=1, foreign=1)
+    late: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "short": Bound(faults=1, foreign=1)}
+    yield _scenario(
+        "lock, broken and taken again", _runner("A", holds=12.0), alphabet=(Fault.LATE,), foreign=BREAKS, **late
+    )
     both = _runner("A"), _lister("L", after="A")
     yield _scenario("lock, listed", *both, bound=short, short=short, deep=short._replace(faults=1), foreign=BREAKS)
 
