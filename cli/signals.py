@@ -58,17 +58,17 @@ def end_in_order() -> None:
 def _end(number: int, frame: FrameType | None) -> None:
     if state.committed:
         return
-    # In an import an exception would leave half a module behind, and a module written in Rust panics.
-    if state.over or _is_importing(frame):
+    if state.over or _would_be_lost(frame):
         _put_off(number)
     else:
         state.interrupted = True
         raise EndedBySignal(number)
 
 
-def _is_importing(frame: FrameType | None) -> bool:
+def _would_be_lost(frame: FrameType | None) -> bool:
+    """Return whether an exception would do harm: half a module left by an import, or printed after a destructor."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_filename.startswith("<frozen importlib") or frame.f_code is _hear_of_a_destructor.__code__:
             return True
         frame = frame.f_back
     return False

@@ -100,7 +100,7 @@ def test_what_is_of_the_other_type_is_refused_and_left_alone(files_cli: CliWorld
             ("file", "delete", folder),
             ("file", "resize", folder, "--size", "3"),
             ("dir", "delete", file),
-            ("dir", "set-properties", file, "--attributes", "Hidden"),
+            ("dir", "properties", "set", file, "--attributes", "Hidden"),
         )
     ]
     told = [(ran.code, ran.error["service_code"]) for ran in refused]

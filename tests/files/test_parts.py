@@ -133,7 +133,7 @@ TRACELESS = {
     "quota": (("share", "quota", "{share}", "9"), "comp=properties", 0, 0),
     "acl": (("share", "acl", "set", "{share}"), "comp=acl", 0, 0),
     "dir properties": (
-        ("dir", "set-properties", "{share}/d", "--attributes", "Hidden", RACE),
+        ("dir", "properties", "set", "{share}/d", "--attributes", "Hidden", RACE),
         "comp=properties",
         74,
         74,

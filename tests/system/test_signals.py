@@ -111,6 +111,10 @@ except signals.EndedBySignal as ended:
     print(ended.status)
 """
     assert raised_where(code, offline) == "deleted\n143\n"
+    # The thread that sends it again may be faster than the one that starts it.
+    late = "start = signals.threading.Timer.start\ndef late(it, begun=[]):\n    start(it)\n"
+    late += "    if not begun: begun.append(it); time.sleep(0.5)\nsignals.threading.Timer.start = late\n"
+    assert raised_where(late + code, offline) == "deleted\n143\n"
 
 
 def test_what_a_signal_left_half_made_is_not_told(offline: CliWorld) -> None:

@@ -135,13 +135,13 @@ def perform(target: Target, action: str) -> lease_actions.LeaseDone:
     """Do to a lease what the table calls by this name."""
     what, given = ACTIONS[action]
     if what == "acquire":
-        return lease_actions.acquire(target, given or str(uuid.uuid4()), 60, Conditions(), Deadline())
+        return lease_actions.acquire(target, given or str(uuid.uuid4()), 60, Conditions(), Deadline(30.0))
     if what == "change":
-        return lease_actions.change(target, given[1], Conditions(lease_id=given[0]), Deadline())
+        return lease_actions.change(target, given[1], Conditions(lease_id=given[0]), Deadline(30.0))
     if what == "break":
-        return lease_actions.break_(target, given, Conditions(), Deadline())
+        return lease_actions.break_(target, given, Conditions(), Deadline(30.0))
     return {"renew": lease_actions.renew, "release": lease_actions.release}[what](
-        target, Conditions(lease_id=given), Deadline()
+        target, Conditions(lease_id=given), Deadline(30.0)
     )
 
 
