@@ -119,7 +119,7 @@ AGES = (
         "lock run blob:{at}/lock --wait 2s -- true", 75, _STATE, "held", clocks=_ALL),
     Age("freeze-old", (_CONTAINER, "lock hold blob:{at}/lock --sticky --reason why --until 1s"),
         "lock run blob:{at}/lock --wait 60s -- true", 0, _STATE, "free", _OLD, _ALL),
-    Age("waiter-young", (*_FREE, _wait_in_line), "lock run blob:{at}/lock --wait 2s -- true", 75,
+    Age("waiter-young", (*_FREE, _wait_in_line), "lock run blob:{at}/lock --wait 6s -- true", 75,
         "blob exists {at}/lock!0000000001 --query exists", "true", keeps=_give_a_sign),
     Age("waiter-dead", (*_FREE, _wait_in_line), "lock run blob:{at}/lock --wait 60s -- true", 0, _STATE, "free", _DEAD),
     Age("claim-young", (*_CLAIM[:-1], _CLAIM[-1] + " seconds:int32=600"), _WORK, 0, _CLAIMED, "true"),
