@@ -366,8 +366,10 @@ def scenarios() -> Iterator[Scenario]:
         foreign={**BREAKS, "takes the lease": _take},
     )
     short = Bound(kills=1, foreign=1)
-    late: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "alphabet": (Fault.LATE,), "foreign": BREAKS}
-    yield _scenario("lock, broken and taken again", _runner("A", holds=12.0), **late)
+    late: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "short": Bound(faults=1, foreign=1)}
+    yield _scenario(
+        "lock, broken and taken again", _runner("A", holds=12.0), alphabet=(Fault.LATE,), foreign=BREAKS, **late
+    )
     both = _runner("A"), _lister("L", after="A")
     yield _scenario("lock, listed", *both, bound=short, short=short, deep=short._replace(faults=1), foreign=BREAKS)
 
