@@ -37,7 +37,13 @@ RULES = {
     "deleted undone": "a message is deleted after its key is noted as done, or its copy is in the poison queue",
 }
 # Refusals that an earlier copy of the same request explains.
-_EXPLAINED = "ConditionNotMet BlobAlreadyExists UpdateConditionNotSatisfied EntityAlreadyExists BlobNotFound".split()
+_EXPLAINED = (
+    "ConditionNotMet",
+    "BlobAlreadyExists",
+    "UpdateConditionNotSatisfied",
+    "EntityAlreadyExists",
+    "BlobNotFound",
+)
 # The place of a waiter in the queue of a lock. It promises nothing: one that comes again, late, is passed over.
 _TICKET = re.compile(r".+![0-9]{10}")
 # How many lines before and after a step are its neighbours.
