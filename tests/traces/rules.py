@@ -36,14 +36,8 @@ RULES = {
     "done again": "a key that is done is never claimed again",
     "deleted undone": "a message is deleted after its key is noted as done, or its copy is in the poison queue",
 }
-# Refusals that an earlier copy of the same request explains.
-_EXPLAINED = (
-    "ConditionNotMet",
-    "BlobAlreadyExists",
-    "UpdateConditionNotSatisfied",
-    "EntityAlreadyExists",
-    "BlobNotFound",
-)
+# How the codes end of refusals that an earlier copy of the same request explains.
+_EXPLAINED = ("ConditionNotMet", "ConditionNotSatisfied", "AlreadyExists", "BlobNotFound")
 # The place of a waiter in the queue of a lock. It promises nothing: one that comes again, late, is passed over.
 _TICKET = re.compile(r".+![0-9]{10}")
 # How many lines before and after a step are its neighbours.
@@ -116,7 +110,7 @@ class _Write:
         if outcome != "in doubt" and not self._was_doubted:
             self.doubts.discard(over)
         self.refused = outcome == "refused"
-        self.is_looked = outcome == "not sent" or (self.refused and step["code"] not in _EXPLAINED)
+        self.is_looked = outcome == "not sent" or (self.refused and not str(step["code"]).endswith(_EXPLAINED))
 
     def _on_looked(self, step: Step) -> None:
         over, self.is_looked = step["over"], True
