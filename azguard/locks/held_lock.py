@@ -180,7 +180,9 @@ class Renewer(Confirmer):
         sent = send_once(self._renew)
         if sent.error is None:
             self.failure = None
-            if not self._is_stopped:
+            if self._held.may_come_late and self._was_held_by_another():
+                self._note_loss("it was broken, and another has held it since")
+            elif not self._is_stopped:
                 self.ends = sent_at + self._held.seconds
                 self._on_renewal(self.ends)
             return sent_at + self._period
@@ -192,6 +194,13 @@ class Renewer(Confirmer):
             self.failure = translate(sent.error, self._held.target)
             self._tell(f"lease: not renewed, {describe(sent)}; trying again")
         return self._now() + _RETRY_SECONDS
+
+    def _was_held_by_another(self) -> bool:
+        """Return whether the fence has risen: a late copy of our request acquires again what was broken."""
+        with suppress(AzguardError):
+            found = state.look(self._held.target, Deadline(_ANSWER_SECONDS), self._held.lease_id)
+            return (owners.read_number(found.metadata, FENCE) or 0) > self._held.fence
+        return False
 
     def _renew(self) -> None:
         timeouts = Limits(_CONNECT_SECONDS, _ANSWER_SECONDS)

@@ -44,6 +44,7 @@ class Holding(NamedTuple):
 
     until: float
     is_shared: bool
+    fence: int
     #: When another program broke it; None if none did.
     broken: float | None = None
 
@@ -117,7 +118,7 @@ class LockRules:
             self._check_beside(ghost, who, now, fence, is_shared=is_shared)
         elif now > broken + _NOTICED_SECONDS:
             raise Violation(f"{who} begins {now - broken:.0f} s after its lease was broken")
-        held = Holding(until, is_shared, broken)
+        held = Holding(until, is_shared, fence, broken)
         return ghost._replace(holders=with_pair(ghost.holders, who, held), fence=max(fence, ghost.fence))
 
     def _check_beside(self, ghost: Ghost, who: str, now: float, fence: int, *, is_shared: bool) -> None:
@@ -162,9 +163,9 @@ class LockRules:
 
 
 def _take_again(ghost: Ghost, who: str) -> Ghost:
-    """Note that a late copy has undone a break, before another acquired the lease: its holder holds it as before."""
+    """Note that a late copy has undone a break, before another held the lock: its holder holds it as before."""
     held = dict(ghost.holders).get(who)
-    if held is None or ghost.leased != who:
+    if held is None or held.fence < ghost.fence:
         return ghost
     return ghost._replace(holders=with_pair(ghost.holders, who, held._replace(broken=None)))
 
@@ -370,6 +371,9 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario(
         "lock, broken and taken again", _runner("A", holds=12.0), alphabet=(Fault.LATE,), foreign=BREAKS, **late
     )
+    twice: dict[str, Any] = {"bound": Bound(faults=1), "deep": Bound(faults=1, foreign=2, switches=0)}
+    both = _runner("A", holds=12.0), _runner("B", begins=5.0)
+    yield _scenario("lock, taken again after another", *both, alphabet=(Fault.LATE,), foreign=BREAKS, **twice)
     both = _runner("A"), _lister("L", after="A")
     yield _scenario("lock, listed", *both, bound=short, short=short, deep=short._replace(faults=1), foreign=BREAKS)
 

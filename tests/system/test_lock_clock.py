@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.errors import Unavailable
-from azguard.leases import actions
+from azguard.leases import actions, owners, state
 from azguard.locks import held_lock
 from azguard.locks.held_lock import HeldLock, Renewer
 from azguard.processes.guardian import Ended, Guardian
@@ -61,11 +62,13 @@ class Service:
 class Watch:
     """A renewer at work, and what it said."""
 
-    def __init__(self, service: Service, now: Clock, monkeypatch: pytest.MonkeyPatch, term: int = TERM) -> None:
+    def __init__(
+        self, service: Service, now: Clock, monkeypatch: pytest.MonkeyPatch, term: int = TERM, **more: Any
+    ) -> None:
         self.ends: list[float] = []
         self.lost: list[str] = []
         monkeypatch.setattr(actions, "renew_once", lambda *words: service.renew(now))
-        held = HeldLock(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", term, 1, now() + term)
+        held = HeldLock(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", term, 1, now() + term, **more)
         monkeypatch.setattr(held_lock, "_TICK_SECONDS", 0.05)  # nothing wakes it when this clock moves
         self.renewer = Renewer(
             held, on_renewal=self.ends.append, on_loss=self.lost.append, tell=lambda text: None, now=now
@@ -105,6 +108,19 @@ def test_after_a_sleep_in_which_somebody_else_took_it_the_lock_is_lost(
     watch.renewer.stop()
     (asked,) = service.asked
     assert (round(now() - asked), watch.ends, watch.lost) == (10 * TERM, [], ["that lease on locks/a is not held"])
+
+
+@pytest.mark.parametrize(("fence", "lost"), [(1, []), (2, ["it was broken, and another has held it since"])])
+def test_a_late_copy_of_its_request_does_not_hide_that_another_held_the_lock(
+    now: Clock, monkeypatch: pytest.MonkeyPatch, fence: int, lost: list[str]
+) -> None:
+    looked = SimpleNamespace(metadata={owners.FENCE: str(fence)})
+    monkeypatch.setattr(state, "look", lambda *words: looked)
+    watch = Watch(Service(), now, monkeypatch, may_come_late=True)
+    now.move(PERIOD)
+    until(lambda: watch.ends or watch.lost)
+    watch.renewer.stop()
+    assert (len(watch.ends), watch.lost) == (0 if lost else 1, lost)
 
 
 def test_a_renewal_is_due_after_five_seconds_and_a_failed_one_is_repeated_in_half_a_second(
