@@ -191,7 +191,8 @@ def _is_transient(error: BaseException) -> bool:
         return True
     found = status(error)
     if found is not None:
-        return found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in (408, 429)
+        is_for_later = found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in (408, 429)
+        return is_for_later and service_code(error) not in NOT_IMPLEMENTED
     if isinstance(error, NoAnswer):
         return error.may_pass
     return isinstance(error, OSError)

@@ -3,6 +3,7 @@
 Azurite gives a snapshot the ETag of the blob even if it has metadata of its own, and judges conditions as on a read.
 """
 
+from base64 import b64encode
 from collections.abc import Callable
 
 import pytest
@@ -120,9 +121,13 @@ def test_a_snapshot_without_a_mark_is_unknown_after_a_loss(cli: CliWorld, blob: 
         assert cli.through(running.port).call("blob", "snapshot", blob, *words).code == 74
 
 
-def test_the_emulator_cannot_undelete_and_says_so_at_once(cli: CliWorld, blob: str) -> None:
-    ran = cli.call("blob", "undelete", blob, "-o", "json")
-    assert (ran.code, ran.error["service_code"]) == (40, "APINotImplemented")
+def test_the_emulator_cannot_undelete_and_has_no_keys_of_writers_and_says_so(cli: CliWorld, blob: str) -> None:
+    undelete = cli.call("blob", "undelete", blob, "-o", "json")
+    show = cli.call("blob", "show", blob, "--encryption-key", b64encode(b"k" * 32).decode(), "-o", "json")
+    assert [(ran.code, ran.error["service_code"]) for ran in (undelete, show)] == [
+        (40, "APINotImplemented"),
+        (40, "FeatureNotSupported"),
+    ]
 
 
 def test_a_list_shows_the_ids_of_snapshots_in_order_and_the_blob_last(cli: CliWorld, blob: str) -> None:

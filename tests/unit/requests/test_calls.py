@@ -40,9 +40,11 @@ def test_each_status_that_says_no_is_a_refusal_and_every_other_leaves_a_doubt() 
     assert (refused, in_doubt) == (SAY_NO, set(range(100, 600)) - SAY_NO)
 
 
+EMULATOR_CANNOT = (Refusal(501, "APINotImplemented"), Refusal(500, "FeatureNotSupported"))
+
+
 def test_what_the_emulator_does_not_know_it_does_not_do() -> None:
-    answers = (Refusal(501, "APINotImplemented"), Refusal(500, "FeatureNotSupported"))
-    assert [outcome_of(each) for each in answers] == [CallOutcome.REFUSED] * 2
+    assert [outcome_of(each) for each in EMULATOR_CANNOT] == [CallOutcome.REFUSED] * 2
 
 
 def test_without_a_connection_or_a_token_nothing_was_sent() -> None:
@@ -96,6 +98,7 @@ def made_again(error: BaseException) -> bool:
 def test_a_read_is_made_again_after_a_failure_that_passes_and_after_no_other() -> None:
     again = {code for code in range(400, 600) if made_again(Refusal(code, "Code"))}
     assert again == {408, 429, *range(500, 600)}
+    assert [made_again(each) for each in EMULATOR_CANNOT] == [False] * 2
 
 
 def test_a_read_that_something_else_answered_is_made_again_only_if_that_may_pass() -> None:
