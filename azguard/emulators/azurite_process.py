@@ -26,8 +26,13 @@ from azguard.processes.signals import hold_back_interruptions
 from azguard.times import iso
 
 SERVICES = ("blob", "queue", "table")
-#: Azurite phones home unless told not to, refuses the API version today's SDK speaks, and logs every request.
-OPTIONS = ("--disableTelemetry", "--skipApiVersionCheck", "--silent")
+#: Azurite phones home unless told not to, refuses the API version today's SDK speaks, and logs every request. After 5 s
+#: without a request it drops a connection, also one on which the next request has just arrived: each of its services
+#: is given two minutes.
+OPTIONS = (
+    *("--disableTelemetry", "--skipApiVersionCheck", "--silent"),
+    *(word for service in SERVICES for word in (f"--{service}KeepAliveTimeout", "120")),
+)
 # These would give Azurite other accounts, or a database; the caller's Azurite is not ours.
 _NOT_INHERITED = ("AZURITE_ACCOUNTS", "AZURITE_DB")
 # A free port can be taken by another process before Azurite has it; five times in a row it is not chance.
