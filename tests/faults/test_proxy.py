@@ -175,7 +175,7 @@ def test_a_stored_answer_is_given_to_a_later_request_on_the_same_connection(
         return Chosen(fault, stored=kept[0].raw) if len(kept) == 1 else Chosen(keeps=True)
 
     with proxy.running(server.server_port, decide, record=kept.append) as running:
-        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=5)
+        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
         heard = []
         for body in (b"1", b"2", b"3"):
             client.request("PUT", "/x", body)
@@ -196,7 +196,7 @@ def test_an_answer_can_tell_another_time_and_the_log_the_true_one(
     server: _Server, ahead_seconds: int, date: str
 ) -> None:
     with _through(server, Chosen(ahead_seconds=ahead_seconds)) as running:
-        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=5)
+        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
         client.request("PUT", "/x", b"")
         assert client.getresponse().getheader("Date") == date
         client.close()
@@ -205,7 +205,7 @@ def test_an_answer_can_tell_another_time_and_the_log_the_true_one(
 
 def test_an_answer_can_be_made_to_name_its_request(server: _Server) -> None:
     with _through(server, Chosen(), Chosen(echoes=True, keeps=True)) as running:
-        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=5)
+        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
         heard = []
         for name in ("a", "b"):
             client.request("PUT", "/x", b"said", {"x-ms-client-request-id": name})
@@ -286,7 +286,7 @@ def _command(*words: str) -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
         yield int(running.stdout.readline()), running
     finally:
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=20)
+        running.communicate(timeout=60)
 
 
 def test_the_command_logs_what_azurite_really_did(azurite: Azurite, tmp_path: Path) -> None:

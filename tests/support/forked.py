@@ -122,7 +122,7 @@ def start(module: str, *words: str) -> str:
     running = subprocess.Popen(line, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE)
 
     def stop() -> None:
-        running.communicate(timeout=10)
+        running.communicate(timeout=60)
         shutil.rmtree(folder)
 
     atexit.register(stop)

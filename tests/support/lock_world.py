@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # What marks the processes of a world, so that none is overlooked.
 _MARK = "LOCK_WORLD"
-_SECONDS = 40.0
+_SECONDS = 60.0
 # What a run leaves behind: see ``Locks.left``.
 NOTHING: tuple[str, list[str], list[Any]] = ("available", [], [])
 
@@ -182,7 +182,7 @@ class Working:
 
     def wait_until_it_works(self) -> None:
         """Wait for the command's first sign of life."""
-        until(lambda: self.works() or self.running.process.poll() is not None, _SECONDS)
+        until(lambda: self.works() or self.running.process.poll() is not None)
         assert self.works(), self.running.err
 
     def works(self) -> bool:

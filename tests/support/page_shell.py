@@ -8,6 +8,7 @@ import fcntl
 import io
 import os
 import re
+import select
 import shlex
 import struct
 import subprocess
@@ -125,10 +126,12 @@ def _terminal() -> Iterator[tuple[int, list[str]]]:
     pieces: list[bytes] = []
     shown: list[str] = []
 
+    is_over, over = os.pipe()
+
     def read() -> None:
         # The end of a terminal that no process holds open any more is an error.
         with suppress(OSError):
-            while piece := os.read(ours, 65536):
+            while ours in select.select([ours, is_over], [], [])[0] and (piece := os.read(ours, 65536)):
                 pieces.append(piece)
 
     reader = threading.Thread(target=read, daemon=True)
@@ -138,8 +141,10 @@ def _terminal() -> Iterator[tuple[int, list[str]]]:
     finally:
         os.close(theirs)
         # What a command leaves running in the background may hold the terminal open.
-        reader.join(2)
-        os.close(ours)
+        os.write(over, b".")
+        reader.join()
+        for each in (over, is_over, ours):
+            os.close(each)
         shown.append(b"".join(pieces).decode())
 
 

@@ -18,7 +18,7 @@ from tests.support.lock_world import Locks, worker
 from tests.support.terminals import open_terminal
 
 CTRL_C, CTRL_Z = "\x03", "\x1a"
-_SECONDS = 40.0
+_SECONDS = 60.0
 
 
 _BASH = ("bash", "--norc", "--noprofile", "-i")
@@ -48,7 +48,7 @@ class Shell:
 
     def wait_for(self, text: str) -> None:
         """Wait until something is shown."""
-        until(lambda: text in self.shown, _SECONDS)
+        until(lambda: text in self.shown)
 
     def forget(self) -> None:
         """Begin with an empty screen."""
@@ -118,7 +118,7 @@ class Seat:
         heartbeat = folder.with_suffix(".heartbeat")
         words = [lock, "--heartbeat-file", str(heartbeat), *options, "--", *worker(folder)]
         self.shell.type(f"{self.line(*words)}; echo status=$?\n")
-        until((folder / "beats").exists, 40)
+        until((folder / "beats").exists)
         return Seen(folder, heartbeat)
 
 

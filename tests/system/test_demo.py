@@ -83,7 +83,7 @@ def _under_way(world: World, beginning: str) -> Iterator[subprocess.Popen[str]]:
     while not running.stdout.readline().startswith(beginning):
         assert running.poll() is None
     yield running
-    running.communicate(timeout=20)
+    running.communicate(timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_killed_demonstration_takes_its_writers_and_emulator_along(apart: Worl
 def test_a_writer_that_dies_is_said_and_nothing_goes_on(apart: World) -> None:
     with _under_way(apart, "get, change, put ...") as running:
         os.kill(_writer(running.pid), signal.SIGKILL)
-        _, said = running.communicate(timeout=20)
+        _, said = running.communicate(timeout=60)
     assert (running.returncode, _left(apart)) == (1, [])
     assert said.startswith("error: one of the demonstration's writers ended before its time\n")
 

@@ -86,7 +86,7 @@ def in_reverse() -> Spoil:
 
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
         if (after := answered.get(begin + SINGLE_BYTES)) is not None and begin:
-            after.wait(10)
+            after.wait(60)
         if begin in answered:
             answered[begin].set()
         return answer

@@ -228,7 +228,7 @@ def test_run_gives_the_command_an_emulator_of_its_own_and_its_input_output_optio
         ShareServiceClient.from_connection_string(text).list_shares(),
     )
     assert [list(listing) for listing in listings] == [[], [], [], []]
-    said = running.communicate("hello\n", timeout=30)
+    said = running.communicate("hello\n", timeout=60)
     assert (said, running.returncode) == (("hello\n--wait --help -q -- -o\n", "aside\n"), 7)
     # It leaves nothing running, and the one in the background as it is.
     assert (started.json("emulator", "status"), sorted(started.processes())) == (before, processes)
@@ -372,7 +372,7 @@ def test_a_start_that_is_interrupted_leaves_nothing_running(world: World, number
     start = world.begin("emulator", "start")
     until(lambda: _deaf_pid(world))
     start.send_signal(number)
-    start.communicate(timeout=20)
+    start.communicate(timeout=60)
     until(lambda: world.processes() == [])
     assert (start.returncode != 0, azurite_process.load(world.folder)) == (True, None)
 

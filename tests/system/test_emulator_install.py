@@ -76,7 +76,7 @@ def test_an_interrupted_installation_is_never_trusted(world: World, number: sign
     first = world.begin("emulator", "start", **environ)
     until(lambda: pid_file.exists() and pid_file.read_text())
     first.send_signal(number)
-    first.communicate(timeout=20)
+    first.communicate(timeout=60)
     if number == signal.SIGKILL:
         # The real npm ends with us, being a Node.js program; ours is a shell script.
         os.kill(int(pid_file.read_text()), signal.SIGKILL)

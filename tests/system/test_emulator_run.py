@@ -87,7 +87,7 @@ def test_run_passes_signals_on_waits_for_the_command_and_exits_as_it_was_killed(
         running.send_signal(number)
         assert running.stdout.readline() == f"{number.name}\n"
     os.kill(command, signal.SIGUSR1)
-    rest, _ = running.communicate(timeout=20)
+    rest, _ = running.communicate(timeout=60)
     # The shell's last sleep ends by itself.
     left = [line for line in world.processes() if not line.startswith("sleep ")]
     assert (rest, running.returncode, left) == ("", 137, [])
@@ -121,7 +121,7 @@ def test_a_killed_run_takes_its_azurite_along(world: World) -> None:
     # By the port: a process that is ending loses its environment, by which we find it, before its sockets.
     until(lambda: _refused(port))
     assert not any("azurite" in line for line in world.processes())
-    running.communicate(timeout=20)
+    running.communicate(timeout=60)
 
 
 def test_run_that_is_stopped_before_its_azurite_answers_leaves_nothing(world: World) -> None:
@@ -137,7 +137,7 @@ exec node -e 'setInterval(() => {{}}, 1000)'
     running = world.begin("emulator", "run", "--", "true")
     until(mark.exists)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=20)
+    running.communicate(timeout=60)
     assert (running.returncode, world.processes()) == (130, [])
 
 

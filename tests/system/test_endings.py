@@ -144,7 +144,7 @@ def test_a_signal_while_waiting_for_an_answer_ends_the_run_at_once(
         connection, _ = server.accept()
         connection.recv(1)
         running.send_signal(number)
-        out, err = running.communicate(timeout=50)
+        out, err = running.communicate(timeout=60)
         connection.close()
     assert (running.returncode, out, err) == (code, b"", b"error: interrupted\n")
 
@@ -156,7 +156,7 @@ def test_a_signal_while_a_write_waits_for_its_answer_tells_that_its_outcome_is_u
         connection, _ = server.accept()
         connection.recv(1)
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=20)
+        _, err = running.communicate(timeout=60)
         connection.close()
     assert (running.returncode, b'"kind": "unknown"' in err, b"Traceback" in err) == (74, True, False)
 
@@ -167,7 +167,7 @@ def test_a_signal_while_connecting_ends_the_run_at_once(offline: CliWorld, numbe
         running = at(offline, f"127.0.0.1:{port}").begin_fork("blob", "show", "site/a", "--timeout", "10m", env=PATIENT)
         until(lambda: connecting(running.pid, port))
         running.send_signal(number)
-        out, err = running.communicate(timeout=10)
+        out, err = running.communicate(timeout=60)
     assert (running.returncode, out, err) == (code, b"", b"error: interrupted\n")
 
 
@@ -201,7 +201,7 @@ def test_a_signal_while_stdin_is_read_ends_the_run_and_writes_nothing(
     running.stdin.write(b"x" * 100_000)  # more than a pipe holds: azguard has begun to read
     running.stdin.flush()
     running.send_signal(number)
-    assert (running.wait(10), running.stderr and running.stderr.read()) == (code, b"error: interrupted\n")
+    assert (running.wait(60), running.stderr and running.stderr.read()) == (code, b"error: interrupted\n")
     running.stdin.close()
     assert cli.call("blob", "exists", f"{site}/a").code == 44
 
@@ -223,10 +223,10 @@ def test_a_signal_while_blocks_are_staged_ends_the_run_at_once_and_commits_nothi
     cli.file("big", b"x" * 40 * MIB)
     with proxy.running(cli.port, decide) as between:
         running = cli.through(between.port).begin_fork("blob", "put", f"{site}/a", "-f", "big", env=PATIENT)
-        assert staging.wait(20)
+        assert staging.wait(60)
         running.send_signal(number)
         try:
-            _, err = running.communicate(timeout=50)
+            _, err = running.communicate(timeout=60)
         finally:
             go_on.set()
     assert (running.returncode, err) == (code, b"error: interrupted\n")

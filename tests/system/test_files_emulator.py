@@ -48,7 +48,7 @@ def _end(running: Running, number: int = signal.SIGTERM) -> int:
     running.process.send_signal(number)
     assert running.process.stdout is not None
     running.process.stdout.close()
-    return running.process.wait(20)
+    return running.process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +201,7 @@ def test_what_is_no_request_leaves_no_traceback_and_a_signature_is_not_logged(tm
             answers.append(connection.makefile("rb").read().count(b"<Code>AuthenticationFailed"))
     process.terminate()
     process.stdout.close()
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=60)
 
     assert (answers, said) == ([0, 1], "")
     assert ("SECRET" in log.read_text(), "sig=redacted" in log.read_text()) == (False, True)
@@ -250,7 +250,7 @@ def test_a_tied_emulator_ends_as_any_other(emulator: Running) -> None:
             assert process.stderr is not None
             if process.stdout.readline():
                 process.terminate()
-            told.append((process.wait(20), process.stderr.read().partition(taken)[0]))
+            told.append((process.wait(60), process.stderr.read().partition(taken)[0]))
 
     assert told == [(1, "error: 127.0.0.1:"), (0, "")]
 

@@ -46,8 +46,8 @@ def failure(*command: str, content: bytes = b"") -> tuple[str, str | None]:
 
 
 def is_gone(pid: int) -> bool:
-    """Return whether a process ends within 5 seconds; one that waits to be reaped by the system has ended."""
-    deadline = time.monotonic() + 5
+    """Return whether a process ends; one that waits to be reaped by the system has ended."""
+    deadline = time.monotonic() + 60
     while identity.find_birth(pid) is not None and time.monotonic() < deadline:
         time.sleep(0.01)  # the system tells the end of another's child by no signal
     return identity.find_birth(pid) is None

@@ -50,7 +50,7 @@ class Writers:
             cwd=REPOSITORY,
         )
         self.started.append(process)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         # One that is stopped may lose its ticket in the meantime.
         while not self.tickets() - before:
             assert time.monotonic() < until, "it never queued"
@@ -76,7 +76,7 @@ def writers(tmp_path: Path) -> Iterator[Writers]:
 def finish(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     process.stdin.close()
-    process.wait(20)
+    process.wait(60)
 
 
 def await_turn(process: subprocess.Popen[str]) -> None:
@@ -211,5 +211,5 @@ def test_an_interrupted_wait_leaves_nothing_behind(writers: Writers) -> None:
     assert waiter.stderr is not None
     assert waiter.stderr.readline() == "local queue: waiting behind 1 on this machine\n"
     waiter.send_signal(signal.SIGINT)
-    waiter.wait(20)
+    waiter.wait(60)
     assert len(writers.tickets()) == 1

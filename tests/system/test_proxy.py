@@ -97,13 +97,13 @@ def _on(path: str) -> proxy.Decide:
 
 @contextmanager
 def _client(running: Proxy) -> Iterator[http.client.HTTPConnection]:
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
     yield connection
     connection.close()
 
 
 def _raw(running: Proxy) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", running.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", running.port), timeout=60)
 
 
 def _ask(

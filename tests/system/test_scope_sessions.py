@@ -33,7 +33,7 @@ def _scopes(script: str, tmp_path: Path) -> list[str]:
     # The outer shell collects the session's leader when it exits; a zombie would still be in /proc.
     done = subprocess.run(
         ["sh", "-c", 'setsid sh -c "$1"; true', "sh", script],
-        cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=30,
+        cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     return done.stdout.split()
 

@@ -224,6 +224,6 @@ def test_importing_the_cache_does_not_import_sqlite(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=30,
+        cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert done.stdout == "False\n"

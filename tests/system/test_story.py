@@ -207,7 +207,7 @@ def test_waiting_for_a_turn_is_told_while_it_lasts(cli: CliWorld, address: str, 
     with LocalQueue(queues, f"{azurite.blob_endpoint.rstrip('/')} {address}", Deadline(60)):
         process = cli.begin_fork("safe-update", address, "--increment", "n", "-v")
         first = _line(process.stderr)
-    out, rest = process.communicate(timeout=30)
+    out, rest = process.communicate(timeout=60)
     told = events([first, *rest.decode().splitlines()])
     assert (told, json.loads(out)["outcome"]) == (
         ["local queue", "local queue", "read", "attempt 1", "done"],

@@ -60,4 +60,4 @@ def test_a_process_ends_if_a_signal_comes_while_it_is_started(
     monkeypatch.setattr(module, "Popen", Struck)
     with pytest.raises(KeyboardInterrupt):
         start(tmp_path)
-    assert [each.wait(10) for each in started] == [-signal.SIGKILL]
+    assert [each.wait(60) for each in started] == [-signal.SIGKILL]

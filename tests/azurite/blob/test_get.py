@@ -225,7 +225,7 @@ class Gate:
         self.seen += request.method == "GET"
         if self.seen == 2:
             self.waiting = True
-            self.open.wait(20)
+            self.open.wait(60)
         return proxy.Fault.NONE
 
 
@@ -233,7 +233,7 @@ class Gate:
 def test_an_end_in_the_middle_leaves_the_old_file(cli: CliWorld, site: str, number: int, code: int) -> None:
     process, (gate, between) = held_up(cli, site, 9 * MIB)
     process.send_signal(number)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=60)
     gate.open.set()
     between.__exit__(None, None, None)
     left = [] if number == signal.SIGKILL else [each for each in names(cli.root) if each != "a"]
@@ -244,7 +244,7 @@ def test_a_blob_overwritten_while_it_is_read_to_a_file_is_read_anew(cli: CliWorl
     process, (gate, between) = held_up(cli, site, 9 * MIB)
     put(cli, f"{site}/a", b"newer" * 2 * MIB)
     gate.open.set()
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     between.__exit__(None, None, None)
     assert (process.returncode, (cli.root / "a").read_bytes() == b"newer" * 2 * MIB) == (0, True)
     etag = cli.call("blob", "show", f"{site}/a").json["etag"]
@@ -330,7 +330,7 @@ def test_a_closed_pipe_ends_a_get_whose_ranges_are_not_answered_yet(cli: CliWorl
         until(lambda: gate.waiting)
         assert running.stdout is not None
         running.stdout.close()
-        code = running.wait(10)
+        code = running.wait(60)
         gate.open.set()
     assert code == 141
 

@@ -143,7 +143,7 @@ def test_a_signal_while_the_tables_lock_is_taken_ends_the_write_before_it_begins
 
     with proxy.running(cli.port, decide) as between:
         running = cli.through(between.port).begin_fork("entity", "insert", order, "a=1", "--with-table-lock")
-        assert asked.wait(40)
+        assert asked.wait(60)
         until(lambda: any(operation(each.request) == "PUT metadata" for each in between.log))
         running.terminate()
         running.communicate()

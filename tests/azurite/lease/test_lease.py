@@ -280,7 +280,7 @@ def test_what_was_done_before_a_signal_came_is_asked_about_and_told(
         running = there.begin_fork("lease", words[0], f"blob:{blob}", *words[1:], "-o", "json")
         until(lambda: any(answer.fault is Fault.LATE for answer in between.log))
         running.terminate()
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=60)
     told = json.loads(err)["error"]["kind"] if code else json.loads(out)["outcome"]
     assert (running.returncode, told, state(cli, f"blob:{blob}")) == (code, "unknown" if code else "committed", after)
 
@@ -334,7 +334,7 @@ def test_acquire_waits_for_the_holder_and_says_who_that_is(cli: CliWorld, blob: 
     assert running.stderr is not None
     said = running.stderr.readline().decode()
     sdk(cli, blob).acquire_lease(-1, A).release()
-    out, _ = running.communicate(timeout=30)
+    out, _ = running.communicate(timeout=60)
     assert re.fullmatch(
         rf"waiting: blob:{re.escape(blob)} is leased, infinite, held for 3h(\d+m)? by {re.escape(str(owner()))}\n", said
     )
@@ -348,7 +348,7 @@ def test_wait_ends_when_the_lease_does(cli: CliWorld, blob: str) -> None:
     said = running.stderr.readline().decode()
     assert said == f"waiting: blob:{blob} is leased, infinite; no record says who holds it\n"
     lease.release()
-    out, _ = running.communicate(timeout=30)
+    out, _ = running.communicate(timeout=60)
     assert (running.returncode, json.loads(out)["lease_state"]) == (0, "available")
 
 

@@ -62,7 +62,7 @@ def escape(world: Locks, script: str, *options: str, traits: str = "") -> Escape
     lock, folder = world.new(), world.cli.root / os.urandom(8).hex()
     line = script.format(shlex.join(worker(folder, traits)))
     running = world.begin(lock, "--grace", "1s", *options, "--", "bash", "-c", line)
-    until((folder / "beats").exists, 40)
+    until((folder / "beats").exists)
     return Escaped(world, lock, running, folder)
 
 
@@ -73,7 +73,7 @@ def escape_twice(world: Locks, script: str) -> dict[str, Escaped]:
     # Without the last word the shell would become the program that it starts.
     # Long enough for a slow disk: the obedient one writes down its signal before it ends.
     running = world.begin(lock, "--grace", "4s", "--", "bash", "-c", f"({obedient}) & ({deaf}); exit")
-    until(lambda: all((folder / "beats").exists() for folder in folders.values()), 40)
+    until(lambda: all((folder / "beats").exists() for folder in folders.values()))
     return {traits: Escaped(world, lock, running, folder) for traits, folder in folders.items()}
 
 
@@ -133,7 +133,7 @@ def test_a_process_that_forks_all_the_time_is_caught(world: Locks) -> None:
     )
     lock = world.new()
     running = world.begin(lock, "--on-lost", "kill", "--", "sh", "-c", f"{sys.executable} -S {again}; sleep 100")
-    until(lambda: begun.exists() or running.process.poll() is not None, 40)
+    until(lambda: begun.exists() or running.process.poll() is not None)
     assert begun.exists(), running.err
     break_now(world, lock)
     assert (running.ended().code, world.processes()) == (77, [])
@@ -143,7 +143,7 @@ def test_a_lock_run_inside_passes_the_request_to_end_on_once(world: Locks) -> No
     folder, outer = world.cli.root / "inner", world.new()
     inside = command("lock", "run", world.new(), "--", *worker(folder))
     running = world.begin(outer, "--", *inside)
-    until((folder / "beats").exists, 40)
+    until((folder / "beats").exists)
     break_now(world, outer)
     code = running.ended().code
     signals = [line.split()[1] for line in (folder / "signals").read_text().splitlines()]
@@ -291,7 +291,7 @@ def test_what_has_left_the_group_of_a_stopped_command_is_stopped_before_the_leas
     scene = escape(world, "(setsid {0} &); kill -STOP $$; sleep 100", "--lease-duration", "15s")
     # As after Ctrl-Z: azguard and the command are stopped, and nothing renews the lease.
     scene.running.send(signal.SIGSTOP)
-    until(lambda: Path(f"/proc/{scene.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", 40)
+    until(lambda: Path(f"/proc/{scene.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
     assert world.state(scene.lock) == "leased"
     scene.running.send(signal.SIGCONT)
     scene.running.send(signal.SIGKILL)

@@ -12,7 +12,6 @@ import pytest
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, call, hold, is_gone
 
-ENDS_SECONDS = 20.0
 # The verbs of a job that is done, and what each ends with.
 DONE = [("check", 0), ("release", "released"), ("release", "already_released"), ("check", 77)]
 
@@ -30,7 +29,7 @@ def edit(held: Any, **changes: Any) -> None:
 
 def kill(held: Any) -> None:
     os.kill(held["pid"], signal.SIGKILL)
-    until(lambda: is_gone(held["pid"]), ENDS_SECONDS)
+    until(lambda: is_gone(held["pid"]))
 
 
 def keep_from_writing(held: Any) -> None:
@@ -57,7 +56,7 @@ def test_a_cache_that_is_deleted_costs_no_lock(world: Locks) -> None:
     lock = world.new()
     held = hold(world, lock)
     shutil.rmtree(world.cli.root / ".cache")
-    until(Path(held["holder_file"]).exists, ENDS_SECONDS)
+    until(Path(held["holder_file"]).exists)
     assert (outcomes(world, [verb for verb, _ in DONE]), world.left(lock)) == (DONE, NOTHING)
 
 
@@ -70,7 +69,7 @@ def test_a_cache_of_another_machine_releases_by_its_id_alone_and_ends_no_process
     record.write_text(json.dumps({**json.loads(record.read_text()), "place": "other", "pid": os.getpid()}))
     there = {"AZGUARD_CACHE_DIR": str(copy)}
     assert outcomes(world, [verb for verb, _ in DONE], there) == DONE
-    until(lambda: is_gone(held["pid"]), ENDS_SECONDS)
+    until(lambda: is_gone(held["pid"]))
     assert outcomes(world, ["check", "release"]) == [("check", 77), ("release", "already_released")]
 
 

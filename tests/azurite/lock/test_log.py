@@ -71,7 +71,7 @@ def test_a_holder_that_was_killed_is_known_by_the_next_one(world: Locks) -> None
     lock = world.new()
     held = world.cli.fork("lock", "hold", lock, "--reason", "one", env=world.marked()).json
     os.kill(held["pid"], signal.SIGKILL)
-    until(lambda: is_gone(held["pid"]), 20)
+    until(lambda: is_gone(held["pid"]))
     break_now(world, lock)
     assert world.run(lock, "--", "true").code == 0
     assert [(each["fence"], each["outcome"], each["reason"]) for each in history(world, lock)] == [
@@ -84,7 +84,7 @@ def test_a_lock_that_was_released_from_elsewhere_was_not_lost(world: Locks) -> N
     held = world.cli.fork("lock", "hold", lock, env=world.marked()).json
     elsewhere = {"AZGUARD_CACHE_DIR": str(world.cli.root / "elsewhere")}
     assert world.cli.call("lock", "release", lock, "--lease-id", held["lease_id"], env=elsewhere).code == 0
-    until(lambda: is_gone(held["pid"]), 20)
+    until(lambda: is_gone(held["pid"]))
     assert ("by its id" in world.cli.call("lock", "check", lock).err, history(world, lock)[0]["outcome"]) == (
         True, "released"
     )  # fmt: skip

@@ -245,7 +245,7 @@ def freeze(network: Network, scene: Scene) -> None:
     """Freeze a network until a command under a lock behind it has ended."""
     network.goes_on.clear()
     try:
-        until(lambda: is_gone(scene.working.pid), 40)
+        until(lambda: is_gone(scene.working.pid))
     finally:
         network.goes_on.set()
 
@@ -326,7 +326,7 @@ def test_on_lost_kill_gives_no_grace(stage: Stage) -> None:
 
 def test_on_lost_continue_warns_and_exits_77_when_the_command_has_ended(stage: Stage) -> None:
     scene = stage.scenes["continue"]
-    until(lambda: "warning: the lock is lost, and the command goes on" in scene.working.running.err, 40)
+    until(lambda: "warning: the lock is lost, and the command goes on" in scene.working.running.err)
     assert (scene.heartbeat.exists(), is_gone(scene.working.pid), scene.working.signals()) == (False, False, [])
     scene.working.finish(0)
     ran = scene.working.ended()
@@ -351,7 +351,7 @@ def test_an_outage_longer_than_the_lease_ends_the_command_in_time(stage: Stage) 
 def test_an_outage_shorter_than_the_lease_is_survived(stage: Stage) -> None:
     scene = stage.scenes[SHORT]
     stage.scenes[LONG].working.ended()  # the outage is over by then
-    until(lambda: scene.heartbeat.read_text() != scene.first_beat, 40)
+    until(lambda: scene.heartbeat.read_text() != scene.first_beat)
     scene.working.finish(0)
     ran = scene.working.ended()
     assert (ran.code, ran.err, scene.working.signals(), scene.world.state(scene.lock)) == (0, "", [], "available")
@@ -359,7 +359,7 @@ def test_an_outage_shorter_than_the_lease_is_survived(stage: Stage) -> None:
 
 def test_a_lock_is_renewed_and_kept_when_the_time_of_day_jumps_forward(stage: Stage) -> None:
     scene = stage.scenes[FORWARD]
-    until(lambda: scene.heartbeat.read_text() != scene.first_beat, 40)
+    until(lambda: scene.heartbeat.read_text() != scene.first_beat)
     before, after = (datetime.fromisoformat(json.loads(text)["renewed"]) for text in beats(scene))
     scene.working.finish(0)
     assert ((after - before).total_seconds() > 7000, scene.working.ended().code) == (True, 0)
@@ -402,10 +402,10 @@ def _yes(truth: bool) -> str:
 
 def test_who_was_stopped_for_longer_than_the_lease_goes_on_if_nobody_had_the_lock(stage: Stage) -> None:
     one = stage.paused[0]
-    until(lambda: one.seat.world.state(one.lock) == "expired", 40)
+    until(lambda: one.seat.world.state(one.lock) == "expired")
     assert (is_stopped(one.seen.pid), one.seen.went_on()) == (True, False)
     one.seat.shell.type("fg; echo now=$?\n")
-    until(one.seen.went_on, 40)
+    until(one.seen.went_on)
     assert one.seat.world.state(one.lock) == "leased"
     one.seen.finish(0)
     one.seat.shell.wait_for("now=0")
@@ -414,7 +414,7 @@ def test_who_was_stopped_for_longer_than_the_lease_goes_on_if_nobody_had_the_loc
 
 def test_who_was_stopped_while_somebody_else_had_the_lock_never_goes_on(stage: Stage) -> None:
     other = stage.paused[1]
-    until(lambda: other.seat.world.state(other.lock) == "expired", 40)
+    until(lambda: other.seat.world.state(other.lock) == "expired")
     BlobLeaseClient(other.seat.world.blob(other.lock)).acquire(60)
     last = other.seen.beats()
     other.seat.shell.forget()

@@ -73,13 +73,13 @@ def flooded(world: Locks, heartbeat: Path) -> tuple[int, int, str, bool]:
     lock = world.new()
     words = [lock, "--lease-duration", "15s", "--heartbeat-file", str(heartbeat), "--", "cat", "/dev/zero"]
     running, count = world.begin(*words, stdout=subprocess.PIPE), 0
-    until(heartbeat.exists, 40)
+    until(heartbeat.exists)
     first = heartbeat.read_text()
     assert running.process.stdout is not None
     while count < _FLOOD:
         count += len(os.read(running.process.stdout.fileno(), 1 << 20))
     # From here on nothing reads, and the pipe is full.
-    until(lambda: heartbeat.read_text() != first, 40)
+    until(lambda: heartbeat.read_text() != first)
     running.send(signal.SIGTERM)
     return running.ended().code, count, world.state(lock), heartbeat.exists()
 
@@ -381,7 +381,7 @@ def test_a_run_that_has_lost_one_of_its_locks_waits_for_no_other(world: Locks) -
     lost, busy = sorted((world.new(), world.new()))
     with world.taken(busy):
         running = world.begin(lost, busy, "--wait", "100s", "--", "true")
-        until(lambda: "waiting for" in running.err, 40)
+        until(lambda: "waiting for" in running.err)
         break_now(world, lost)
         ran = running.ended()
     assert (ran.code, "broken" in ran.err, world.left(lost)[1:]) == (77, True, NOTHING[1:])

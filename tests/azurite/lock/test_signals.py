@@ -47,7 +47,7 @@ def test_a_signal_while_a_request_is_on_its_way_leaves_no_lease(world: Locks, wh
 
     with proxy.running(world.cli.port, decide) as between:
         running = Locks(world.cli.through(between.port), world.container, world.mark).begin(lock, "--", "touch", "ran")
-        assert asked.wait(40)
+        assert asked.wait(60)
         until(lambda: any(operation(each.request) == what for each in between.log))
         running.send(signal.SIGTERM)
         code = running.ended().code
@@ -68,11 +68,11 @@ def test_a_signal_while_the_record_is_on_its_way_leaves_no_lock_held(world: Lock
     with proxy.running(world.cli.port, decide) as between:
         through = Locks(world.cli.through(between.port), world.container, world.mark, verb=("lock", "hold"))
         running = through.begin(lock, *words)
-        assert asked.wait(40)
+        assert asked.wait(60)
         until(lambda: any(operation(each.request) == "PUT metadata" for each in between.log))
         running.send(signal.SIGTERM)
         code = running.ended().code
-        until(lambda: not world.processes(), 20)
+        until(lambda: not world.processes())
     assert (code, world.left(lock)) == (143, NOTHING)
 
 
@@ -120,7 +120,7 @@ def test_kill_9_of_azguard_ends_the_command_and_its_children(world: Locks) -> No
     working = world.begin_working(lock, "--grace", "1s", traits="deaf family")
     working.running.send(signal.SIGKILL)
     working.ended()
-    until(lambda: not world.processes(), 10)
+    until(lambda: not world.processes())
     # They are asked first, and given the grace; the lease goes on until its end, so that no other gets in earlier.
     assert (working.signals(), world.state(lock), world.held()) == (["SIGTERM"] * 2, "leased", [lock])
 
@@ -148,7 +148,7 @@ def test_kill_9_of_an_outer_run_ends_what_runs_under_an_inner_one(world: Locks) 
     folder = world.cli.root / "inner"
     inside = command("lock", "run", inner, "--grace", "5s", "--", *worker(folder, "deaf"))
     running = world.begin(outer, "--grace", "1s", "--", *inside)
-    until((folder / "beats").exists, 40)
+    until((folder / "beats").exists)
     running.send(signal.SIGKILL)
     running.ended()
     # One second of the outer grace, and none of the inner one.
@@ -168,7 +168,7 @@ def test_a_second_signal_does_not_keep_the_lock_from_being_released(world: Locks
         through = Locks(world.cli.through(between.port), world.container, world.mark)
         working = through.begin_working(lock)
         working.running.send(signal.SIGINT)
-        assert releasing.wait(40)
+        assert releasing.wait(60)
         working.running.send(signal.SIGINT)
         working.running.send(signal.SIGTERM)
         go_on.set()
@@ -213,5 +213,5 @@ def test_the_lock_is_released_when_whoever_reads_the_output_has_gone(world: Lock
     assert running.process.stdout is not None
     running.process.stdout.read(10)
     running.process.stdout.close()
-    code = running.process.wait(40)
+    code = running.process.wait(60)
     assert (code, world.left(lock), is_gone(running.pid)) == (128 + signal.SIGPIPE, NOTHING, True)

@@ -27,7 +27,7 @@ def seat(seat_of_all: Seat) -> Seat:
 def test_the_command_reads_from_the_terminal_and_the_shell_gets_it_back(seat: Seat) -> None:
     lock = seat.world.new()
     seat.shell.type(f"{seat.line(lock, '--', 'sh', '-c', 'read line; echo got=$line')}; read next; echo then=$next\n")
-    until(lambda: seat.world.state(lock) == "leased", 40)
+    until(lambda: seat.world.state(lock) == "leased")
     seat.shell.type("one\n")
     seat.shell.wait_for("got=one")
     seat.shell.type("two\n")
@@ -39,7 +39,7 @@ def test_ctrl_c_ends_the_command_and_the_script_around_it(seat: Seat) -> None:
     lock, folder = seat.world.new(), seat.world.cli.root / "ctrl-c"
     script = seat.world.cli.file("script.sh", f"{seat.line(lock, '--', *worker(folder))}\necho went-on\n")
     seat.shell.type(f"bash {script}\n")
-    until((folder / "beats").exists, 40)
+    until((folder / "beats").exists)
     seat.shell.type(CTRL_C)
     seat.shell.type("echo status=$?\n")
     seat.shell.wait_for("status=130")
@@ -67,12 +67,12 @@ def test_ctrl_z_stops_azguard_and_its_command_and_fg_renews_before_they_go_on(se
     before = seen.heartbeat.read_text()
     assert (is_stopped(seen.pid), seen.went_on()) == (True, False)
     seat.shell.type("fg\n")
-    until(seen.went_on, 40)
+    until(seen.went_on)
     # Nothing renews while azguard is stopped.
     assert seen.heartbeat.read_text() != before
     seat.shell.type(CTRL_C)
     seat.shell.wait_for("azguard lock run")
-    until(lambda: is_gone(seen.pid) and seat.world.state(lock) == "available", 40)
+    until(lambda: is_gone(seen.pid) and seat.world.state(lock) == "available")
 
 
 def test_a_closed_terminal_ends_the_command_and_releases_the_lock(seat: Seat) -> None:
@@ -80,9 +80,9 @@ def test_a_closed_terminal_ends_the_command_and_releases_the_lock(seat: Seat) ->
     folder = seat.world.cli.root / "closed"
     with shell(seat.world.cli.root, seat.world.cli.environ(env=seat.world.marked())) as window:
         window.type(f"exec {seat.line(lock, '--', *worker(folder))}\n")
-        until((folder / "beats").exists, 40)
+        until((folder / "beats").exists)
         window.hang_up()
-        until(lambda: seat.world.state(lock) == "available", 40)
+        until(lambda: seat.world.state(lock) == "available")
     assert (folder / "signals").read_text().split()[1:2] == ["SIGHUP"]
 
 
@@ -92,9 +92,9 @@ def test_what_left_the_foreground_ends_before_the_release_if_the_session_is_clos
     script = seat.world.cli.file("session.sh", f"{seat.line(lock, '--', 'sh', '-c', inner)}\necho went-on\n")
     with shell(seat.world.cli.root, seat.world.cli.environ(env=seat.world.marked())) as window:
         window.type(f"bash {script}\n")
-        until((folder / "beats").exists, 40)
+        until((folder / "beats").exists)
     # The script and azguard are not told: neither is in the foreground.
-    until(lambda: seat.world.state(lock) == "available", 40)
+    until(lambda: seat.world.state(lock) == "available")
     assert is_gone(int((folder / "pid").read_text()))
 
 
@@ -103,7 +103,7 @@ def test_in_a_pipeline_the_terminal_is_for_whoever_asks_for_it(seat: Seat) -> No
     command = f"echo one; until [ -e {done} ]; do sleep 0.05; done; read line </dev/tty; echo command has $line"
     pager = f"read line; read typed </dev/tty; echo pager has $typed; touch {done}; cat"
     seat.shell.type(f"{seat.line(lock, '--', 'sh', '-c', command)} | sh -c {shlex.quote(pager)}\n")
-    until(lambda: seat.world.state(lock) == "leased", 40)
+    until(lambda: seat.world.state(lock) == "leased")
     seat.shell.type("apple\n")
     seat.shell.wait_for("pager has apple")
     seat.shell.type("pear\n")

@@ -59,7 +59,7 @@ printf '%s\\0' "$last" >>{typed}
         at.wait_for("$ ")
         for number, line in enumerate(lines):
             at.type(f"{line}\n")
-            until(partial(_has, typed, number + 1), 20)
+            until(partial(_has, typed, number + 1))
     return typed.read_bytes().decode().split("\0")[:-1]
 
 

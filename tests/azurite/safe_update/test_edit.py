@@ -237,9 +237,9 @@ def test_the_editor_has_the_terminal_and_ctrl_c(cli: CliWorld, name: str, screen
     reads = "while ! read line; do :; done"
     script = f'trap "echo caught >> $0.caught" INT; touch "$0.begun"; {reads}; echo "{{\\"n\\": $line}}" > "$1"'
     begin(screen, cli, name, script)
-    until((cli.root / "editor.sh.begun").exists, 40)
+    until((cli.root / "editor.sh.begun").exists)
     screen.type("\x03")
-    until((cli.root / "editor.sh.caught").exists, 40)
+    until((cli.root / "editor.sh.caught").exists)
     screen.type("5\n")
     screen.wait_for("status=0")
     assert content(cli, name).strip() == b'{"n": 5}'
@@ -248,9 +248,9 @@ def test_the_editor_has_the_terminal_and_ctrl_c(cli: CliWorld, name: str, screen
 def test_azguard_that_is_killed_leaves_the_file(cli: CliWorld, name: str) -> None:
     script = 'echo \'{"n": 8}\' > "$1"; touch "$0.begun"; sleep 60'
     running = cli.begin("edit", f"blob:{name}", env=editor(cli, script), start_new_session=True)
-    until((cli.root / "editor.sh.begun").exists, 40)
+    until((cli.root / "editor.sh.begun").exists)
     os.killpg(running.pid, signal.SIGKILL)
-    running.communicate(timeout=30)
+    running.communicate(timeout=60)
     (kept,) = [path for path in files(cli) if path.suffix == ".json"]
     ran = edit(cli, name, "true", "--resume", str(kept))
     assert (ran.code, content(cli, name)) == (0, b'{"n": 8}\n')
@@ -261,7 +261,7 @@ def test_a_signal_to_azguard_ends_an_edit_and_keeps_what_was_typed(cli: CliWorld
     """It is passed on to the editor, which may save and end with 0: that is not what was asked for."""
     script = f'echo \'{{"n": 8}}\' > "$1"; trap "{end}" TERM; touch "$0.begun"; while :; do sleep 0.05; done'
     running = cli.begin_fork("edit", f"blob:{name}", "-o", "json", env=editor(cli, script))
-    until((cli.root / "editor.sh.begun").exists, 40)
+    until((cli.root / "editor.sh.begun").exists)
     running.send_signal(signal.SIGTERM)
     _, told = running.communicate(timeout=60)
     error = json.loads(told)["error"]

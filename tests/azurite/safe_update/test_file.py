@@ -133,5 +133,5 @@ def test_a_signal_leaves_nothing_behind(cli: CliWorld, name: str) -> None:
     running = cli.begin_fork("safe-update", f"blob:{name}", "--", *script, env={"TMPDIR": str(temporary)})
     until(lambda: list(temporary.glob("*/*.begun")) != [])
     running.send_signal(signal.SIGTERM)
-    running.communicate(timeout=30)
+    running.communicate(timeout=60)
     assert (running.returncode, list(temporary.iterdir()), content(cli, name)) == (143, [], b'{"n": 1}')

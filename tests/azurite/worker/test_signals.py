@@ -18,7 +18,7 @@ from tests.support.emulator_world import until
 from tests.support.forked_process import ForkedProcess
 from tests.support.lock_world import is_gone, processes
 
-_SECONDS = 40.0
+_SECONDS = 60.0
 # Says that it runs, and then waits to be told to end.
 _SCRIPT = 'echo $$ > "$LOG/$AZGUARD_MESSAGE_ID.$$"; while ! [ -e "$LOG/end" ]; do sleep 0.05; done'
 
@@ -38,7 +38,7 @@ class Running:
         return [int(each.name.rpartition(".")[2]) for each in self.folder.glob("*.*")]
 
     def wait_for_commands(self, number: int) -> list[int]:
-        until(lambda: len(self.commands()) == number, _SECONDS)
+        until(lambda: len(self.commands()) == number)
         return self.commands()
 
     def finish(self) -> None:
@@ -104,7 +104,7 @@ def test_a_second_signal_ends_commands_and_gives_messages_back(running: Running,
     pids = running.commands()
     running.process.send_signal(signal.SIGTERM)
     # Two signals of one kind that come at once are one.
-    until(lambda: "another signal ends it" in running.told(), _SECONDS)
+    until(lambda: "another signal ends it" in running.told())
     running.process.send_signal(number)
     code, found = running.result()
     assert (code, found["released"], running.seen(), [is_gone(pid) for pid in pids]) == (status, 2, 3, [True, True])
@@ -113,8 +113,8 @@ def test_a_second_signal_ends_commands_and_gives_messages_back(running: Running,
 def test_kill_9_ends_the_commands_and_loses_no_message(running: Running) -> None:
     pids = running.commands()
     running.process.kill()
-    until(lambda: all(map(is_gone, pids)), _SECONDS)
-    until(lambda: processes(running.mark) == [], _SECONDS)
+    until(lambda: all(map(is_gone, pids)))
+    until(lambda: processes(running.mark) == [])
     assert running.left() == 3
 
 
@@ -128,7 +128,7 @@ def test_a_worker_that_was_stopped_deletes_nothing_that_another_has(running: Run
         taken.extend(each.id for each in sdk.receive_messages(visibility_timeout=300))
         return len(taken) == 3
 
-    until(take_all, _SECONDS)
+    until(take_all)
     running.finish()
     running.process.send_signal(signal.SIGCONT)
     running.process.send_signal(signal.SIGTERM)
@@ -151,7 +151,7 @@ def test_a_guardian_that_was_stopped_goes_on_and_its_message_stays_hidden(runnin
 def test_a_helper_that_is_killed_ends_its_command_and_the_message_is_tried_again(running: Running, helper: str) -> None:
     pids, (first, _) = running.commands(), running.helpers(helper)
     os.kill(first, signal.SIGKILL)
-    until(lambda: any(map(is_gone, pids)), _SECONDS)
+    until(lambda: any(map(is_gone, pids)))
     running.process.send_signal(signal.SIGTERM)
     running.finish()
     _, found = running.result()

@@ -45,7 +45,7 @@ def test_a_job_waits_for_two_parts() -> None:
             waiting = pool.submit(hold)
             with shares.hold(1) as last:
                 pass
-        waiting.result(10)
+        waiting.result(60)
     assert (last, got.get()) == (1, 2)
 
 

@@ -54,7 +54,7 @@ def test_no_job_begins_while_too_many_ends_wait_for_a_slow_reader(monkeypatch: p
 
     def read(done: Done) -> None:
         if not told:  # The first line is not read before all that may begin has ended.
-            assert paused.wait(10)
+            assert paused.wait(60)
         untold.append(len(tally._untold))
         told[done.outcome] += 1
 

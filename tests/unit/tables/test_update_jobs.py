@@ -53,7 +53,7 @@ class Orders:
             raise self.failure
 
     def update(self, resource: Any, *_others: object) -> object:
-        self.go.wait(10)
+        self.go.wait(60)
         row = resource.target.address.parts[-1]
         if (end := self.ends[int(row)]) is not None:
             raise end
@@ -149,7 +149,7 @@ def test_an_interruption_on_the_way_begins_no_other_update(orders: Orders, monke
 
     def wait(_tally: Tally) -> None:
         for _ in range(2):
-            begun.acquire(timeout=10)
+            begun.acquire(timeout=60)
         raise KeyboardInterrupt
 
     def stop_then_close(tally: Tally) -> None:
@@ -183,7 +183,7 @@ def test_a_second_interruption_leaves_a_write_unknown(orders: Orders, monkeypatc
         return update(*arguments)
 
     def wait(tally: Tally) -> None:
-        begun.wait(10)
+        begun.wait(60)
         monkeypatch.setattr(tally, "_idle", SimpleNamespace(get=_interrupt, put=lambda item: None))
         raise KeyboardInterrupt
 
@@ -230,7 +230,7 @@ def test_a_failure_that_comes_with_the_end_is_reported(orders: Orders, monkeypat
 
     def first_then_wait(resource: Any, *others: object) -> object:
         if resource.target.address.parts[-1] == "1":
-            finish.wait(10)
+            finish.wait(60)
         return update(resource, *others)
 
     monkeypatch.setattr(updates, "update", first_then_wait)
