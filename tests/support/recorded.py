@@ -11,7 +11,7 @@ from azguard.wire.connections import Headers, Reply
 from tests.support.answering_client import AnsweringClient, Asked
 from tests.support.places import DATA
 
-SERVICES = ("blob", "file", "queue", "table")
+SERVICES = ("blob", "file", "queue", "table", "others")
 # What an answer of binary content begins with; the rest is base64.
 _BINARY = "b64:"
 # What the end of a long content became when it was handed over.
