@@ -13,17 +13,19 @@ of_recipe() { sed -n "s/^$1 //p" "$recipe"; }
 # The stage `build`, by its own commands.
 [ -e "$build/etc/debian_version" ] || debootstrap --variant=minbase bookworm "$build" >"$folder/debootstrap.log"
 cp /etc/resolv.conf "$build/etc/"
-mkdir -p "$build/src" "$build/etc/ssl/certs"
-cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$build/etc/ssl/certs/ca-certificates.crt"
+mkdir -p "$build/src"
+# Beside the certificates of the package, which the first command installs.
+cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$build/src.crt"
 git -C "$checkout" archive HEAD | tar x -C "$build/src"
 rm -rf "$build/opt/azguard" "$build/cache"
 of_recipe RUN | while read -r command; do
-    chroot "$build" sh -c "cd /src && $command" >>"$folder/build.log" 2>&1 </dev/null
+    REQUESTS_CA_BUNDLE=/src.crt chroot "$build" sh -c "cd /src && $command" >"$folder/build.log" 2>&1 </dev/null ||
+        { printf 'failed: %s\n' "$command" && tail -n 5 "$folder/build.log" && exit 1; } >&2
 done
 # The last stage: Python, azguard and no shell.
 rm -rf "$root"
 cp -a "$build" "$root"
-rm -rf "$root/src" "$root"/bin/{sh,bash,dash} "$root/usr/lib/python3/dist-packages/pip"
+rm -rf "$root"/src{,.crt} "$root"/bin/{sh,bash,dash} "$root/usr/lib/python3/dist-packages/pip"
 
 # Runs azguard as process 1 in a read-only root, with the variables, the user and the entry point of the recipe.
 image() {
@@ -38,7 +40,7 @@ expect() { [ "$1" = "$2" ] || { printf 'expected %s, found %s\n' "$1" "$2" >&2; 
 # What ends within three seconds of a signal, with which output and status.
 signalled() {
     "$@" >"$folder/said" 2>&1 & local job=$! process
-    until grep -q begun "$folder/said"; do sleep 0.1; done
+    until grep -qs begun "$folder/said"; do kill -0 "$job" 2>/dev/null && sleep 0.1 || return; done
     process=$(pgrep --parent "$(pgrep --parent "$job")" || pgrep --parent "$job")
     kill -TERM "$process"
     local status=0
