@@ -126,8 +126,10 @@ def parse(line: TextLine) -> Line:
         said = json.loads(text) if text.startswith(("[", "{")) else shlex.split(text)
     except json.JSONDecodeError as error:
         raise UsageError(f"no JSON: {error.msg} at character {error.pos + 1}", reason="batch_line") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"no command line: {error}", reason="batch_line") from None
+    except RecursionError:
+        raise UsageError("no JSON: it is nested too deeply", reason="batch_line") from None
     said = said if isinstance(said, dict) else {"args": said}
     _check(said)
     words = said["args"][1:] if said["args"][:1] == ["azguard"] else said["args"]

@@ -50,7 +50,7 @@ def test_an_object_has_a_name_and_stdin_too() -> None:
     (b'blob put "site/a', "no command line: No closing quotation"),
     (b"blob \\", "no command line: No escaped character"),
     (b'["blob"', "no JSON: Expecting ',' delimiter at character 8"),
-    (b"[" * 100_000, "no command line: maximum recursion depth exceeded"),
+    (b"[" * 100_000, "no JSON: it is nested too deeply"),
     (b"[]", '"args" is not a list of texts'),
     (b'["blob", 1]', '"args" is not a list of texts'),
     (b'{"stdin": ""}', '"args" is not a list of texts'),
