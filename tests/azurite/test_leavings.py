@@ -102,6 +102,23 @@ def test_a_hold_of_the_first_release_is_told_and_released(cli: CliWorld, contain
     assert (waiter.code, "incident 4711" in waiter.err, checked.code, released["outcome"]) == (75, True, 0, "released")
 
 
+def test_readers_and_waiters_of_the_first_release_are_told_and_kept_out(
+    cli: CliWorld, container: ContainerClient
+) -> None:
+    address = f"blob:{container.container_name}/read"
+    container.upload_blob("read", b"", metadata=LEAVINGS["shared"])
+    reader = container.upload_blob("read!reader-2bf1f531d6094647b0ae8c7aad0f5915", b"", metadata=LEAVINGS["reader"])
+    lease = reader.acquire_lease(15)
+    ticket = container.upload_blob("read!0000000007", b"", metadata=LEAVINGS["ticket"])
+    shown = cli.call("lock", "show", address).json
+    writer = cli.fork("lock", "run", address, "--no-wait", "--", "true")
+    lease.release()
+    ticket.set_blob_metadata({**LEAVINGS["ticket"], "azguardticket": "left"})
+    later = cli.fork("lock", "run", address, "--no-wait", "--", "true")
+    waits = [(each["place"], each["reason"], each["is_shared"]) for each in shown["waiters"]]
+    assert (len(shown["readers"]), waits, writer.code, later.code) == (1, [(1, "a report", True)], 75, 0)
+
+
 def test_what_a_later_release_may_leave_is_refused_in_words(cli: CliWorld, container: ContainerClient) -> None:
     address = f"blob:{container.container_name}/b.json"
     blob = container.upload_blob("b.json", b'{"n": 3}\n', metadata={"azguardlineage": "2:what,comes"})
