@@ -359,6 +359,8 @@ def list_condition_rules(spec: CommandSpec, *, skips_existing: bool) -> "Iterato
                 # --if-exists skip does the same.
                 unless = "--if-none-match=*" if row.name == "if_none_match" else ""
                 yield excludes("--if-exists", row.flags[0], _ALONE, unless=unless)
+    if spec.takes_key and spec.operation.drops_encryption:
+        yield checked(f"{_KEY} {_SCOPE}", "an operation that takes them", "context._encrypt")
     if spec.plain is not None:
         of_source = sorted(spec.operation.honours - spec.plain.honours)
         yield needs(" ".join(f"--{each}" for each in of_source), "--source")
