@@ -266,10 +266,9 @@ FIELDS = {
 
 
 def _read(field: Field, headers: Mapping[str, str]) -> Any:
-    # Most are not there; ``get`` would raise and catch an error for each.
-    if field.header not in headers:
+    text = headers.get(field.header)
+    if text is None:
         return None
-    text = headers[field.header]
     try:
         return field.read(text)
     except (ValueError, OverflowError) as error:

@@ -66,8 +66,10 @@ class Headers(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         return self._found[name.lower()][1]
 
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.lower() in self._found
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a header; most of those that are asked for are not there, for which Mapping would raise an error."""
+        found = self._found.get(name.lower())
+        return default if found is None else found[1]
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self._found.values())
