@@ -94,6 +94,13 @@ def _describe_blob(address: Address, found: Any, *, deleted: bool = False) -> Bl
     )
 
 
+@frozen(kw_only=True)
+class BlobWithTags(BlobShown):
+    """A blob of a listing that includes the tags."""
+
+    tags: dict[str, str]
+
+
 @frozen
 class BlobPrefix:
     """A virtual folder in a listing with a delimiter."""
@@ -139,7 +146,7 @@ def list_blobs(
         target, deadline, prefix=prefix, delimiter=delimiter, include=include, limit=most, marker=marker, tell=tell
     )
     for item in islice(_sort_versions(items), limit) if repeats_names else items:
-        yield _to_row(target.address.container, item)
+        yield _to_row(target.address.container, item, with_tags="tags" in include)
 
 
 def repeat_names(include: Sequence[str]) -> bool:
@@ -219,11 +226,12 @@ def count_blobs(target: Target, deadline: Deadline) -> "Contents":
     return count_first(((len(each.items), each.marker is not None) for each in pages), target, "blob", "blobs")
 
 
-def _to_row(container: str, item: Listed) -> BlobShown | BlobPrefix:
+def _to_row(container: str, item: Listed, *, with_tags: bool) -> BlobShown | BlobPrefix:
     if item.tag == _PREFIX:
         return BlobPrefix(f"blob:{container}/{item.name}", item.name)
     where = Address(kind=Kind.BLOB, parts=(container, item.name), snapshot=item.snapshot, version=item.version_id)
-    return _describe_blob(where, item, deleted=bool(item.deleted))
+    shown = _describe_blob(where, item, deleted=bool(item.deleted))
+    return BlobWithTags(**vars(shown), tags=item.tags) if with_tags else shown
 
 
 def order_in_time(found: Listed) -> tuple[bool, str]:

@@ -358,7 +358,7 @@ def _build_tag_headers(lease_id: str | None, condition: str | None) -> dict[str,
 
 
 def _parse_tags(answer: Answer) -> dict[str, str]:
-    tags = xml.parse(answer, "list of tags").find("TagSet")
-    if tags is None:
+    tags = xml.parse(answer, "list of tags")
+    if tags.find("TagSet") is None:
         raise Unreadable("the answer is no list of tags")
-    return {each.findtext("Key") or "": each.findtext("Value") or "" for each in tags}
+    return xml.read_tags(tags)

@@ -38,6 +38,11 @@ def parse(answer: Answer, what: str) -> "Element":
         raise Unreadable(f"the answer is no {what}: {error}") from error
 
 
+def read_tags(element: "Element") -> dict[str, str]:
+    """Return the index tags in an element ``Tags``."""
+    return {each.findtext("Key") or "": each.findtext("Value") or "" for each in element.iterfind("TagSet/Tag")}
+
+
 class Listed:
     """One item of a listing; what it does not tell is None. The name of a handle is its path, empty in a root.
 
@@ -49,6 +54,7 @@ class Listed:
         self.tag = element.tag
         self.name = ""
         self.metadata: dict[str, str] = {}
+        self.tags: dict[str, str] = {}
         #: Whether the listing hides the metadata, which are encrypted with a key of their writer's.
         self.hides_metadata = False
         #: Of a handle: for what it is open.
@@ -60,6 +66,8 @@ class Listed:
             elif each.tag == "Metadata":
                 self.metadata = {entry.tag: entry.text or "" for entry in each}
                 self.hides_metadata = each.get("Encrypted") == "true"
+            elif each.tag == "Tags":
+                self.tags = read_tags(each)
             elif each.tag == "Properties":
                 self._read(each)
             elif each.tag == "AccessRightList":

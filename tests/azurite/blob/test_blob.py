@@ -103,10 +103,11 @@ def test_a_folder_in_a_listing_is_marked_as_one(cli: CliWorld, site: str) -> Non
 
 
 def test_what_is_listed_has_the_etag_that_show_tells(cli: CliWorld, site: str) -> None:
-    put(cli, f"{site}/a", "--metadata", "owner=me")
-    listed = cli.call("blob", "list", site, "--include", "ms").json
+    put(cli, f"{site}/a", "--metadata", "owner=me", "--tags", "state=new")
+    listed = cli.call("blob", "list", site, "--include", "mst").json[0]
+    assert listed.pop("tags") == {"state": "new"}
     shown = cli.call("blob", "show", f"{site}/a").json
-    assert {key: (each, shown[key]) for key, each in listed[0].items() if each != shown[key]} == {}
+    assert {key: (each, shown[key]) for key, each in listed.items() if each != shown[key]} == {}
 
 
 def test_snapshots_are_listed_read_and_deleted_by_their_address(cli: CliWorld, site: str) -> None:

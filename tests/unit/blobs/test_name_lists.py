@@ -7,7 +7,7 @@ import pytest
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
-from azguard.blobs.listing import BlobPrefix, list_blobs, list_kept
+from azguard.blobs.listing import BlobPrefix, BlobWithTags, list_blobs, list_kept
 from azguard.blobs.trees import BlobTree
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
@@ -109,6 +109,15 @@ def test_a_line_of_a_listing_tells_all_that_a_blob_shows() -> None:
         "metadata": {"k": "v"},
     }
     assert pages.asked == ["comp=list&restype=container&delimiter=%2F&include=deleted"]
+
+
+def test_a_listing_with_tags_tells_those_of_each_blob() -> None:
+    told = (
+        "<Blob><Name>a</Name><Tags><TagSet><Tag><Key>state</Key><Value>a &amp; b</Value></Tag>"
+        "<Tag><Key>done</Key><Value /></Tag></TagSet></Tags></Blob><Blob><Name>b</Name></Blob><NextMarker />"
+    )
+    found = list_blobs(place(Pages([build_page(told)])), Deadline(0.0), include=["tags"])
+    assert [each.tags for each in found if isinstance(each, BlobWithTags)] == [{"state": "a & b", "done": ""}, {}]
 
 
 @cases(
