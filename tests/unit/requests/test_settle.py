@@ -1,12 +1,14 @@
 """A write that settles its own doubt: every fate, and every look."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unavailable
-from azguard.requests import commits
+from azguard.requests import commits, trace
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
@@ -231,6 +233,27 @@ def test_an_interruption_of_a_step_is_raised_once_that_is_settled() -> None:
 def test_ctrl_c_over_a_write_that_can_never_land_is_just_that() -> None:
     with pytest.raises(KeyboardInterrupt):
         Story([KeyboardInterrupt()], [NEVER]).tell()
+
+
+@cases(
+    ("sends", "looks", "judged", "outcome"),
+    (["done"], [], None, "committed"),
+    ([LOST], [COMMITTED], None, "committed"),
+    ([LOST], [NEVER], None, "not applied"),
+    ([LOST, CONDITION], [NOT_YET], NEVER, "not applied"),
+    ([CONDITION], [NEVER], None, "not applied"),
+    ([NOT_SENT], [], None, "not applied"),
+    ([LOST], [NOT_YET], None, "unknown"),
+    ([KeyboardInterrupt()], [UNKNOWN], None, "unknown"),
+)
+def test_the_trace_says_of_each_end_what_is_known(
+    sends: list[Any], looks: list[Any], judged: Finding[str] | None, outcome: str, tmp_path: Path
+) -> None:
+    judge = None if judged is None else lambda refusal, found: judged
+    with trace.into(str(tmp_path / "trace"), "test", pytest.fail):
+        Story(sends, looks).tell(judge_refusal=judge)
+    lines = (tmp_path / "trace").read_text().splitlines()
+    assert [(step["step"], step["outcome"]) for step in map(json.loads, lines[-1:])] == [("settled", outcome)]
 
 
 def test_asking_is_worth_some_seconds_even_after_the_deadline() -> None:

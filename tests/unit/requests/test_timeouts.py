@@ -2,9 +2,10 @@
 
 import pytest
 
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import hold_back, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import StoppableClock
+from azguard.wire import client
 from azguard.wire.client import Limits
 from azguard.wire.failures import Refusal
 from tests.support.cases import cases
@@ -108,3 +109,13 @@ def test_a_pause_ends_soon_after_its_deadline_was_made_to_pass() -> None:
     for asked in (5.0, 30.0):
         deadline.pause(asked)
     assert slept == [2.0, 2.0, 1.0, 2.0, 2.0]
+
+
+@cases(("asked_for", "waited"), (0.0, 0.0), (3.0, 3.0), (9.0, 9.0), (10.0, 0.0), (30.0, 0.0))
+def test_a_service_is_left_alone_as_long_as_it_asks_unless_that_outlasts_the_deadline(
+    asked_for: float, waited: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "find_pause_seconds", lambda endpoint: asked_for)
+    clock = Clock()
+    hold_back(TARGET, clock.deadline(10.0))
+    assert clock() - 1000.0 == waited

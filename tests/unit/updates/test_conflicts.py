@@ -182,8 +182,9 @@ def test_a_wait_for_a_lease_is_no_attempt_and_a_conflict_after_it_is() -> None:
             others_update(store)()
 
     case.resource.before = overtake
-    with pytest.raises(GaveUp, match="was still contended after 2 attempts"):
+    with pytest.raises(GaveUp, match="was still contended after 2 attempts") as caught:
         case.end(max_attempts=1)
+    assert caught.value.reason == "update_gave_up"
 
 
 def test_a_refusal_of_a_second_copy_is_settled_by_the_read_that_comes_anyway() -> None:

@@ -238,10 +238,9 @@ def test_wait_waits_for_a_lock() -> None:
 def test_wait_gives_up_at_the_deadline() -> None:
     store = stored()
     store.acquire('"E1"', "theirs", 600)
-    case = Case(store)
-    with pytest.raises(GaveUp, match="was leased by another holder after"):
-        case.end(wait_seconds=600.0)
-    assert store.clock.now == 1060.0
+    with pytest.raises(GaveUp, match="was leased by another holder after") as caught:
+        Case(store).end(wait_seconds=600.0)
+    assert (store.clock.now, caught.value.reason) == (1060.0, "update_leased")
 
 
 def test_waiting_ends_before_the_deadline() -> None:
