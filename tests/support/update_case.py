@@ -53,6 +53,11 @@ class Case:
         )
         return update(self.resource, UpdatePlan(transform, OP, **plan), self.store.clock.deadline(self.timeout), tools)
 
+    @property
+    def pauses(self) -> list[float]:
+        """Return how long it paused after a conflict or without an answer, in seconds."""
+        return [float(told.split()[-2]) for told in self.told if told.endswith(" s") and " in " in told]
+
     def _keep(self, error: AzguardError, content: bytes | None) -> AzguardError:
         self.kept.append((error.kind, content))
         return error

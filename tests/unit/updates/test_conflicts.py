@@ -128,6 +128,21 @@ def test_a_lease_that_lapses_during_the_transform_costs_no_second_transform() ->
     assert (ended.outcome, ended.conflicts, len(runs), case.truth()) == ("committed", 4, 5, (b"6", 1))
 
 
+def test_a_conflict_is_retried_within_eight_round_trips_and_the_first_ones_sooner() -> None:
+    store = stored()
+    case = Case(store, others={number: others_update(store) for number in range(2, 12, 2)})
+
+    def before(name: str) -> None:
+        if name == "read":
+            store.clock.sleep(0.1)
+        case.others.get(len(case.resource.requests) + 1, lambda: None)()
+
+    case.resource.before = before
+    case.end()
+    longest = [0.1, 0.2, 0.4, 0.8, 0.8]
+    assert [most / 2 <= paused <= most for most, paused in zip(longest, case.pauses, strict=True)] == [True] * 5
+
+
 def test_no_pause_between_conflicts_is_longer_than_a_second() -> None:
     store = stored()
     slept: list[float] = []

@@ -1,9 +1,12 @@
 """The end of the time, the attempts or the patience while a write is in doubt."""
 
+import pytest
+
 from azguard.errors import Changed
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.updates.resource import CurrentVersion
+from azguard.wire import client
 from azguard.wire.failures import Refusal
 from tests.support.cases import cases
 from tests.support.fake_resource import Fault, Store
@@ -113,10 +116,29 @@ def test_a_service_that_never_takes_a_write_is_unavailable() -> None:
     assert (case.outcome(), case.truth(), case.kept) == ("unavailable", (b"1", 0), [("unavailable", b"2")])
 
 
-def test_an_overloaded_service_is_not_hammered() -> None:
-    case = Case(stored(), (Fault.BUSY,) * 1000)
-    case.outcome()
-    assert case.resource.requests.count("put") < 50
+@cases("fault", Fault.BUSY, Fault.REFUSED)
+def test_a_service_without_an_answer_is_asked_less_and_less_often(fault: Fault) -> None:
+    case = Case(stored(), (fault,) * 9)
+    case.end()
+    longest = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
+    assert [most / 2 <= paused <= most for most, paused in zip(longest, case.pauses, strict=True)] == [True] * 9
+
+
+@cases(
+    ("seconds", "outcome", "puts"),
+    (0.0, "committed", 2),
+    (30.0, "committed", 2),
+    (60.0, "unavailable", 1),
+    (90.0, "unavailable", 1),
+)
+def test_a_service_that_asks_for_a_pause_gets_it_unless_it_outlasts_the_deadline(
+    seconds: float, outcome: str, puts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "find_pause_seconds", lambda endpoint: seconds)
+    case = Case(stored(), (Fault.BUSY,))
+    ended = case.outcome()
+    kind = ended[0] if isinstance(ended, tuple) else ended
+    assert (kind, case.resource.requests.count("put"), case.pauses[:1] >= [seconds]) == (outcome, puts, puts == 2)
 
 
 def test_what_is_overwritten_faster_than_it_can_be_read_is_given_up() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -233,6 +234,20 @@ def test_wait_waits_for_a_lock() -> None:
         True,
         True,
     )
+
+
+@cases(("seconds", "least", "most"), (2, 0.025, 0.075), (40, 0.25, 0.75))
+def test_a_short_lease_is_asked_after_often_and_a_lock_twice_a_second(
+    seconds: float, least: float, most: float
+) -> None:
+    store = stored()
+    store.acquire('"E1"', "theirs", seconds)
+    case, asked = Case(store), []
+    case.resource.before = lambda name: asked.append(store.clock()) if name == "head" else None
+    case.end(wait_seconds=60.0)
+    # Until it has lasted longer than a short one may, a lock is asked after as a short one is.
+    gaps = [after - before for before, after in pairwise(asked) if seconds < 3 or before > 1004.0]
+    assert (len(gaps) > 20, all(least <= gap <= most + 1e-9 for gap in gaps)) == (True, True)
 
 
 def test_wait_gives_up_at_the_deadline() -> None:

@@ -54,6 +54,10 @@ def test_a_guard_lease_costs_two_requests_more() -> None:
     assert (ended.guard, case.resource.requests) == ("lease", ["read", "acquire", "put", "release"])
 
 
+def test_a_guard_lease_is_named_though_nothing_had_to_be_written() -> None:
+    assert Case(stored()).end(lambda content: content, guard_by_lease=True).guard == "lease"
+
+
 def test_content_that_does_not_change_is_not_written() -> None:
     case = Case(stored(b"41"))
     made_anew = case.outcome(lambda content: bytes(bytearray(content)))
