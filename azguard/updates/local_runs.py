@@ -117,7 +117,7 @@ class WriteJournal:
         if self._kept is not None or self._descriptor is not None:
             # If it stays, the next run with this key settles it again.
             with suppress(OSError):
-                self._path.unlink(missing_ok=True)
+                self._path.unlink()
         self._kept = None
 
     def close(self) -> None:

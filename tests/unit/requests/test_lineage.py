@@ -190,6 +190,7 @@ def test_damaged_keys_are_no_history_at_all(keys: str) -> None:
 @cases("name", "azguardlineage", "Azguardlineage", "AZGUARDLINEAGE")
 def test_a_lineage_is_found_in_metadata_and_dropped_in_any_case(name: str) -> None:
     written = Lineage().after(new_op(b"x" * 12), None)
-    metadata = {"Own": "1", name: str(written)}
-    assert (Lineage.find(metadata), drop_lineage(metadata)) == (written, {"Own": "1"})
+    others = {"Aaa": "1", "Own": "1"}
+    metadata = {"Aaa": "1", name: str(written), "Own": "1"}
+    assert (Lineage.find(metadata), drop_lineage(metadata)) == (written, others)
     assert (Lineage.find(None), drop_lineage(None)) == (Lineage(), {})

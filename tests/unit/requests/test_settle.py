@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unavailable
+from azguard.errors import AzguardError, Changed, Forbidden, Locked, OutcomeUnknown, Unavailable
 from azguard.requests import commits, trace
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.wire import client
 from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Refusal, Stage
 from azguard.wire.operations.blobs import BLOB_LEASE_ACQUIRE, BLOB_PUT_BLOCK_BLOB, BLOB_UNDELETE
 from azguard.wire.rows import Operation, Settlement
@@ -230,6 +231,53 @@ def test_an_interruption_of_a_step_is_raised_once_that_is_settled() -> None:
     assert ended == [Settled("found", 1, 0)] * 2
 
 
+def test_only_the_last_of_many_pieces_is_announced_and_heeds_no_interruption_that_was_put_off() -> None:
+    events: list[str] = []
+
+    def write(piece: str) -> None:
+        events.append(piece)
+        commits.announce()
+        if piece == "c":
+            commits.put_off(KeyboardInterrupt())
+
+    with commits.listen(lambda: events.append("committed")):
+        for pieces in ("", "a", "abc"):
+            commits.step_through(pieces, write)
+        with pytest.raises(KeyboardInterrupt):
+            commits.step_through("bcd", write)
+    commits.announce()
+    assert events == ["a", "committed", "a", "b", "c", "committed", "b", "c"]
+
+
+def test_an_interruption_of_the_announcement_announces_again() -> None:
+    calls: list[None] = []
+
+    def listener() -> None:
+        calls.append(None)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    with commits.listen(listener):
+        commits.announce()
+    assert len(calls) == 2
+
+
+def test_what_a_lease_that_has_ended_hides_is_looked_for_without_it() -> None:
+    asked: list[str | None] = []
+
+    def look(lease_id: str | None) -> str:
+        asked.append(lease_id)
+        if lease_id == "lost" or len(asked) > 4:
+            raise Locked("not held")
+        return "found"
+
+    found = [commits.look_under(lease_id, look) for lease_id in ("held", "lost", None)]
+    assert (found, asked) == ([("found", True), ("found", False), ("found", False)], ["held", "lost", None, None])
+    with pytest.raises(Locked):
+        commits.look_under(None, look)
+    assert len(asked) == 5
+
+
 def test_ctrl_c_over_a_write_that_can_never_land_is_just_that() -> None:
     with pytest.raises(KeyboardInterrupt):
         Story([KeyboardInterrupt()], [NEVER]).tell()
@@ -254,6 +302,15 @@ def test_the_trace_says_of_each_end_what_is_known(
         Story(sends, looks).tell(judge_refusal=judge)
     lines = (tmp_path / "trace").read_text().splitlines()
     assert [(step["step"], step["outcome"]) for step in map(json.loads, lines[-1:])] == [("settled", outcome)]
+
+
+@cases(("pause", "ends"), (0.0, 9.8), (3.0, 9.0), (5.0, 5.0), (20.0, 0.0))
+def test_a_write_is_sent_again_after_a_pause_that_ends_before_the_deadline(
+    pause: float, ends: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "find_pause_seconds", lambda endpoint: pause)
+    story = Story([NOT_SENT], [])
+    assert (story.tell(), story.clock() - 1000.0) == ("unavailable", pytest.approx(ends))
 
 
 def test_asking_is_worth_some_seconds_even_after_the_deadline() -> None:

@@ -56,7 +56,13 @@ def test_without_a_key_only_an_unknown_end_is_kept(tmp_path: Path) -> None:
     mine.record_sending('"E1"')
     before = attempts(tmp_path).read_pending()
     mine.record_unknown('"E1"')
-    assert (before, attempts(tmp_path).read_pending()) == (None, "E1")
+    assert (before, attempts(tmp_path).read_pending(), mine.is_in_ledger) == (None, "E1", False)
+
+
+def test_a_run_that_has_recorded_nothing_forgets_nothing_of_another(tmp_path: Path) -> None:
+    attempts(tmp_path).record_sending('"E1"')
+    attempts(tmp_path).forget()
+    assert attempts(tmp_path).read_pending() == "E1"
 
 
 def test_a_shorter_line_over_a_longer_one_and_a_line_of_an_earlier_azguard_are_read_alone(tmp_path: Path) -> None:
