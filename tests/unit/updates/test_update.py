@@ -93,6 +93,17 @@ def test_what_is_not_there_is_created_if_asked_for() -> None:
     )
 
 
+def test_keys_are_listed_as_created_only_where_something_was_there() -> None:
+    def list_created(source: bytes, made: bytes) -> tuple[str, ...]:
+        return (f"{source.decode()} became {made.decode()}",)
+
+    cases = [Case(stored()), Case(Store())]
+    plan = UpdatePlan(plus_one, OP, create=b"7", list_created=list_created)
+    shown = [preview(case.resource, plan, case.store.clock.deadline()).created_keys for case in cases]
+    ended = [case.end(create=b"7", list_created=list_created).created_keys for case in cases]
+    assert (shown, ended) == ([("1 became 2",), ()], [("1 became 2",), ()])
+
+
 def test_an_op_that_is_in_the_lineage_is_not_applied_again() -> None:
     store = stored()
     Case(store).end()
