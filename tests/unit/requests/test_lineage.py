@@ -182,6 +182,11 @@ def test_the_oldest_keys_leave_room_for_the_metadata_of_the_user() -> None:
     assert with_lineage({"own": "1"}, Lineage()) == {"own": "1"}
 
 
+def test_a_lineage_that_just_fits_stays_whole() -> None:
+    whole = with_keys(3, lineage=Lineage().after(A, None))
+    assert [str(whole.fit(len(str(whole)) + more)) for more in (0, 1)] == [str(whole)] * 2
+
+
 @cases("keys", "keys:é", "keys:A", "keys:AAAA", "keys:AAAA=", "keys:AAAAAAAAAAAAAAAAAAA*")
 def test_damaged_keys_are_no_history_at_all(keys: str) -> None:
     assert Lineage.parse(f"{A}.0x1,{keys}") == Lineage()

@@ -1,5 +1,6 @@
 """Metadata of which the service compares no version: compared just before each write, which is sent once."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import field
 from http import HTTPStatus
@@ -14,8 +15,10 @@ from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_errors import translate
-from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata, UnboundLineage
-from azguard.updates.resource import CommittedVersion
+from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata, UnboundLineage, fence_by_release
+from azguard.updates.resource import CommittedVersion, CurrentVersion
+from tests.support.cases import cases
+from tests.support.fake_resource import Current, FakeResource, Store
 
 TARGET = Target(emulator(), parse("queue:jobs").address)
 OURS, THEIRS = "oursoursoursours", "theirstheirsthei"
@@ -65,6 +68,43 @@ def test_a_version_that_was_replaced_is_not_written_over() -> None:
     with pytest.raises(RefusedHere) as caught:
         commit(None)
     assert (code_of(caught), metadata.sent) == ((412, "ConditionNotMet"), [])
+
+
+@cases("change", {"theirs": "1"}, {"Aaa": "1"}, {})
+def test_whatever_the_version_became_it_is_not_written_over(change: dict[str, str]) -> None:
+    metadata = Metadata(TARGET, entries={"own": "1"})
+    commit = metadata.prepare(metadata.read(Deadline()), b"{}", None, None, Deadline())
+    metadata.entries.clear()
+    metadata.entries.update(change)
+    with pytest.raises(RefusedHere):
+        commit(None)
+    assert metadata.sent == []
+
+
+def test_a_write_that_was_answered_lets_the_next_one_be_sent() -> None:
+    metadata = Metadata(TARGET)
+    assert [write(metadata, content) == write(metadata, content) for content in (b"{}", b'{"a": "2"}')] == [False] * 2
+    assert len(metadata.sent) == 4
+
+
+@cases(
+    ("lease_id", "current", "end"),
+    ("ours", '"E5"', CommittedVersion('"E5"')),
+    ("ours", '"E4"', (412, "ConditionNotMet")),
+    ("ours", '"E6"', (412, "ConditionNotMet")),
+    (None, '"E5"', (400, "LeaseOfCaller")),
+)
+def test_a_lease_that_is_given_up_fences_a_write_off_where_the_version_stayed(
+    lease_id: str | None, current: str, end: object
+) -> None:
+    store = Store(lease=("ours", math.inf), current=Current(b"", current, ""))
+    resource = FakeResource(store, iter(()))
+    state = CurrentVersion(b"", '"E5"', Lineage())
+    try:
+        ended: object = fence_by_release(resource, resource.read, state, lease_id, Deadline())()
+    except RefusedHere as error:
+        ended = error.status_code, error.code
+    assert (ended, store.active_lease()) == (end, None if lease_id else "ours")
 
 
 def test_nothing_is_sent_while_an_earlier_write_may_still_arrive() -> None:

@@ -295,6 +295,7 @@ def test_nothing_is_created_if_nothing_was_typed(desk: Desk) -> None:
     desk.store = Store()
     report = desk.edit(lambda path: None, create=b"start\n")
     assert (report.outcome, report.etag, desk.content, desk.files) == ("unchanged", None, None, [])
+    assert desk.shown == [b"start\n"]
 
 
 def test_a_missing_resource_is_told_before_the_editor_opens(desk: Desk) -> None:

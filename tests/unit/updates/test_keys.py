@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from azguard.address import Kind
 from azguard.errors import AzguardError, Exists, OutcomeUnknown, UsageError
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import DEPTH, MOST_IN_METADATA, Lineage, new_op
+from azguard.requests.lineage import DEPTH, MOST_IN_METADATA, Lineage, is_op, new_op
 from azguard.updates.compared import UnboundLineage
 from azguard.updates.doubt import find_status
 from azguard.updates.local_runs import WriteJournal
@@ -25,12 +26,14 @@ from azguard.updates.resource import (
     UpdateHooks,
     UpdatePlan,
     UpdateResult,
+    choose_op,
+    count_remembered,
     find_applied,
 )
 from azguard.updates.update import preview, update
 from azguard.wire.failures import Refusal
 from tests.support.cases import cases
-from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Row, Store
+from tests.support.fake_resource import TARGET, Baton, FakeResource, Fault, LedgeredResource, Row, Store
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
 ONE, ANOTHER = Change.of(["one"], "--increment n"), Change.of(["another"], "--increment n=…")
@@ -48,6 +51,21 @@ def keyed(change: Change = ONE, **plan: Any) -> dict[str, Any]:
 def crowd(store: Store, writes: int) -> None:
     for number in range(writes):
         others_update(store, new_op(bytes([number % 200 + 1]) * 12))()
+
+
+def test_a_key_makes_the_same_op_each_time_and_an_op_that_azguard_names_is_taken_as_it_is() -> None:
+    fresh, again = (choose_op(TARGET, None) for _ in range(2))
+    keyed_ops = [choose_op(TARGET, key) for key in ("run-71", "run-71", "run-72")]
+    assert (is_op(fresh), fresh == again, choose_op(TARGET, f"op:{OP}")) == (True, False, OP)
+    assert (keyed_ops[0] == keyed_ops[1], keyed_ops[0] == keyed_ops[2]) == (True, False)
+    with pytest.raises(UsageError) as caught:
+        choose_op(TARGET, f"op:{OP[1:]}")
+    assert (caught.value.reason, caught.value.argument) == ("op_id_malformed", "op_id")
+
+
+def test_an_entity_remembers_more_keys_than_metadata_can() -> None:
+    counts = {kind: count_remembered(kind) for kind in (Kind.BLOB, Kind.ENTITY, Kind.FILE, Kind.QUEUE)}
+    assert counts == {Kind.BLOB: 128, Kind.ENTITY: 512, Kind.FILE: 128, Kind.QUEUE: 128}
 
 
 @cases("faults", (), (Fault.LOST,), (Fault.RESET,), (Fault.LATE,), (Fault.BUSY,), (Fault.REPLAYED,))

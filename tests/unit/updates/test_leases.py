@@ -1,12 +1,15 @@
 """An update under a lease of its own, and beside one of another holder: waited for, or taken for a lock."""
 
+import json
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound, TransformFailed, Unavailable
+from azguard.requests import trace
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates.leases import GUARD_ANSWER_SECONDS, GUARD_SECONDS
@@ -27,6 +30,18 @@ def test_a_lease_that_a_late_copy_of_the_acquire_began_anew_proves_nothing() -> 
 
     case.others = {4: pass_time}
     assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()[1]) == ("unknown", 0)
+
+
+def test_a_lease_that_a_late_copy_began_anew_is_acquired_again() -> None:
+    case = Case(stored(), (Fault.NONE, Fault.RESET))
+
+    def pass_time() -> None:
+        case.store.clock.sleep(GUARD_SECONDS + 1)
+        case.store.acquire(case.store.etag, "our lease", GUARD_SECONDS)
+
+    case.others = {4: pass_time}
+    assert case.outcome(guard_by_lease=True) == ("committed", '"E2"')
+    assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
 
 
 def test_a_lease_that_is_to_prove_outlives_three_late_answers() -> None:
@@ -104,6 +119,26 @@ def test_a_write_that_lands_while_giving_up_under_our_lease_is_ours_too() -> Non
     store = stored()
     case = Case(store, (Fault.NONE, Fault.LATE), {6: store.deliver})
     assert case.outcome(guard_by_lease=True, stamps=False, max_attempts=1) == ("committed", '"E2"')
+
+
+def test_a_lease_proves_a_write_over_its_version_also_where_that_was_read_again() -> None:
+    case = Case(stored(), (Fault.NONE, Fault.RESET, Fault.LOST))
+    assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()[0]) == (("committed", '"E2"'), b"2")
+    assert case.resource.requests == ["read", "acquire", "put", "head", "read", "put", "head", "release"]
+
+
+@cases("takes_proposed_id", True, False)
+def test_the_steps_of_a_lease_are_in_the_trace_unless_the_resource_notes_them(
+    takes_proposed_id: bool, tmp_path: Path
+) -> None:
+    case = Case(stored(), (Fault.BUSY,))
+    case.resource.takes_proposed_id = takes_proposed_id  # type: ignore[misc]  # of this case alone
+    path = tmp_path / str(takes_proposed_id)
+    with trace.into(str(path), "test", pytest.fail):
+        case.end(guard_by_lease=True)
+    steps = [json.loads(line)["step"] for line in path.read_text().splitlines()]
+    leased = ["asking", "not acquired", "asking", "acquired", "asking", "released"]
+    assert [step for step in steps if step in leased] == (leased if takes_proposed_id else [])
 
 
 def test_an_acquire_in_doubt_counts_as_not_acquired() -> None:
