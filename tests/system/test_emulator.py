@@ -142,10 +142,11 @@ def test_a_damaged_record_of_the_last_ports_counts_as_none(tmp_path: Path, text:
 
 @pytest.fixture(scope="module")
 def chosen_port() -> int:
-    """Return a port that is free."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """Return a port that is free, below those that the system gives to others meanwhile."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @pytest.fixture(scope="module")

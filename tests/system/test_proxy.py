@@ -4,7 +4,7 @@ import random
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -188,9 +188,10 @@ def test_an_emulator_that_does_not_answer_is_written_down_as_that(upstream: Thre
 
 
 def test_no_emulator_at_all_closes_the_connection() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        free = held.getsockname()[1]
-    with proxy.running(free, _never) as running, _client(running) as client:
+    with socket.socket() as held, ExitStack() as stack:
+        held.bind(("127.0.0.1", 0))
+        running = stack.enter_context(proxy.running(held.getsockname()[1], _never))
+        client = stack.enter_context(_client(running))
         with pytest.raises(http.client.RemoteDisconnected):
             _ask(client, "GET", "/200")
         assert _truth(running) == [("GET", "/200", None, None, False)]

@@ -8,7 +8,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -286,10 +285,10 @@ def test_term_while_waiting_for_a_lease_leaves_nothing_behind(cli: CliWorld, add
 
 
 def test_an_endpoint_that_is_not_there_is_53_long_before_the_deadline_of_an_update(offline: CliWorld) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
-        port = listening.getsockname()[1]
-    words = ("safe-update", f"http://127.0.0.1:{port}/{EMULATOR_NAME}/site/a?sig=x", "--set", "a=1")
-    assert offline.fork(*words, timeout=50).code == 53
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/{EMULATOR_NAME}/site/a?sig=x"
+        assert offline.fork("safe-update", url, "--set", "a=1", timeout=50).code == 53
 
 
 # Lost answers, and many processes
