@@ -6,10 +6,7 @@
 const net = require("net");
 
 const [socket, script, ...options] = process.argv.slice(2);
-const SERVICES = ["blob", "queue", "table"];
-const ANY_PORT = SERVICES.flatMap((service) => [`--${service}Port`, "0"]);
-// Else it ends a connection that is idle for 5 s, on a busy machine together with the next request over it.
-const STAYING = SERVICES.flatMap((service) => [`--${service}KeepAliveTimeout`, "3600"]);
+const ANY_PORT = ["--blobPort", "0", "--queuePort", "0", "--tablePort", "0"];
 const LISTENING = /^Azurite (\w+) service is successfully listening at http:\/\/127\.0\.0\.1:(\d+)$/;
 const LONGEST_WAIT_MS = 60_000;
 
@@ -25,7 +22,7 @@ function start() {
       if (event === "SIGTERM") resolve({ ports, end });
       return process;
     };
-    process.argv = [process.argv[0], script, ...options, ...ANY_PORT, ...STAYING];
+    process.argv = [process.argv[0], script, ...options, ...ANY_PORT];
     delete require.cache[script];
     require(script);
   });
