@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.documents import json_text
-from azguard.documents.json_text import NotJson
 from azguard.errors import TransformFailed, UsageError
 from azguard.guards import versions
 from azguard.guards.versions import SeenVersion
@@ -44,12 +42,14 @@ def encode_canonical(entity: Mapping[str, Any]) -> bytes:
 
 def parse(content: bytes) -> Entity:
     """Return the entity that a transform gave."""
+    from azguard.documents import json_text
+
     try:
         text = content.decode("utf-8-sig")
         json_text.parse(text)  # The stricter reader: no key twice, no NaN.
     except UnicodeDecodeError as error:
         raise TransformFailed(f"the new entity is not UTF-8, at byte {error.start}") from None
-    except NotJson as error:
+    except json_text.NotJson as error:
         raise TransformFailed(f"the new entity is not JSON: {error}") from None
     entity = json.loads(text)
     if not isinstance(entity, dict):
@@ -122,6 +122,8 @@ def parse_input(content: bytes, name: str, example: str) -> dict[str, Any]:
     Raises:
         UsageError: it is not one, is too long for one, or a key is in it twice.
     """
+    from azguard.documents import json_text  # which properties of the command line do not need
+
     if len(content) > MOST_BYTES:
         raise UsageError(f"{name} has more than {MOST_BYTES:,} bytes, so it is no entity", reason="entity_too_large")
     if not content.strip():

@@ -15,7 +15,7 @@ from typing import Any
 
 from azguard.cli.output import terminal
 from azguard.cli.output.stream import HINT
-from azguard.documents import controls, json_text
+from azguard.documents import controls
 from azguard.errors import OutputFailed, UsageError
 from azguard.times import iso
 
@@ -144,12 +144,14 @@ def check_lines(query: str | None, sample: dict[str, Any]) -> None:
     import jmespath
     from jmespath.exceptions import JMESPathTypeError
 
+    from azguard.documents.json_text import JMESPATH_FAILURES
+
     is_possible = not _reads_list(query) or picks_lines(query)
     try:
         jmespath.search(query, [sample] if picks_lines(query) else sample)
     except JMESPathTypeError:
         is_possible = False
-    except json_text.JMESPATH_FAILURES:
+    except JMESPATH_FAILURES:
         pass  # of this line, or of a query that is refused below; each real line is tried by itself
     if not is_possible:
         raise UsageError(
@@ -172,9 +174,11 @@ def pick(query: str | None, value: Any) -> Any:
         return value
     import jmespath
 
+    from azguard.documents.json_text import JMESPATH_FAILURES
+
     try:
         return jmespath.search(query, value)
-    except json_text.JMESPATH_FAILURES as error:
+    except JMESPATH_FAILURES as error:
         # Not a usage error: what was asked for has been done, and its exit status must not deny it.
         raise OutputFailed(f"the operation is done, but --query failed on its result: {error}", hint=HINT) from None
 
