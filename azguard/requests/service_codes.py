@@ -75,9 +75,18 @@ FORBIDDEN = {
     "ContainerDisabled": RefusalWords("the container {0} was disabled by an administrator", "disabled"),
     "QueueDisabled": RefusalWords("the queue {0} was disabled by an administrator", "disabled"),
     "ShareDisabled": RefusalWords("the share {0} was disabled by an administrator", "disabled"),
+    "RequestForbiddenByContainerEncryptionPolicy": RefusalWords(
+        "the container {0} takes no encryption scope but its own", "container_of_one_scope"
+    ),
+    **{
+        code: RefusalWords("the account {1} cannot use its key, which is in a key vault", "key_vault_out_of_reach")
+        for code in ("KeyVaultAccessTokenCannotBeAcquired", "KeyVaultEncryptionKeyNotFound", "KeyVaultVaultNotFound")
+    },
 }
-# What else an administrator forbids, with a 409; by the account and the resource.
+# What else an administrator forbids, with a 409; by the account, the resource and the container.
 POLICIES = {
+    "ContainerHasLegalHold": RefusalWords("the container {2} is under a legal hold", "container_immutable"),
+    "ContainerImmutabilityPolicyLocked": RefusalWords("the container {2} has a locked policy", "container_immutable"),
     "BlobImmutableDueToPolicy": RefusalWords("{1} is immutable by policy", "immutable"),
     "BlobImmutableDueToLegalHold": RefusalWords("{1} is under a legal hold", "immutable"),
     "PublicAccessNotPermitted": RefusalWords("the account {0} allows no readers without a login", "no_public_access"),
@@ -155,7 +164,11 @@ STATES = {
     "ContainerQuotaDowngradeNotAllowed": RefusalWords("its quota was made smaller too recently", "quota_too_recent"),
     "ShareSnapshotOperationNotSupported": RefusalWords("a snapshot of a share is only read", "snapshot_only_read"),
     "FileGenerationMismatch": RefusalWords("{0} was made anew since that snapshot", "file_made_anew"),
-    "MessageTooLarge": RefusalWords("a message has at most 64 KiB", "message_too_large"),
+    # No other body is too large: tables have words of their own.
+    **{
+        code: RefusalWords("a message has at most 64 KiB", "message_too_large")
+        for code in ("MessageTooLarge", "RequestBodyTooLarge")
+    },
     "FeatureVersionMismatch": RefusalWords(
         "{0} has a property that this version of the service's API does not know", "api_version"
     ),
@@ -182,6 +195,7 @@ BUSY = {
     "ClientCacheFlushDelay": RefusalWords("another program has {0} open, with writes in its cache", "file_is_open"),
     "DeletePending": RefusalWords("{0} is deleted as soon as it is closed", "file_delete_pending"),
     "SMBDeletePending": RefusalWords("{0} is deleted as soon as it is closed", "file_delete_pending"),
+    "HandleLimitExceeded": RefusalWords("{0} is open as often as it can be", "file_is_open"),
     "ReadOnlyAttribute": RefusalWords("{0} has the attribute ReadOnly", "file_is_read_only"),
 }
 # What a refusal because of a lease means, by how its code begins; the first that fits holds.

@@ -58,7 +58,7 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
     }
     if code in service_codes.AUTHENTICATION or found in (401, 403):
         return _build_denial(error, code, target, facts)
-    # A file whose writes wait in the cache of an SMB client is answered with 408 or 500.
+    # A file that an SMB client has open is answered with 400, 408 or 500 too.
     if found in (409, 412) or code in service_codes.BUSY:
         return _explain(found, code or "", target, expected_etag, facts, _first_line(error))
     return _by_status(found, code, error, target, facts)
@@ -286,7 +286,8 @@ def _find_known(code: str, target: Target, facts: dict[str, Any]) -> errors.Azgu
             forbidden.words.format(container, target.account.name), reason=forbidden.reason, **facts
         )
     if (policy := service_codes.POLICIES.get(code)) is not None:
-        return errors.Forbidden(policy.words.format(target.account.name, target), reason=policy.reason, **facts)
+        words = policy.words.format(target.account.name, target, container)
+        return errors.Forbidden(words, reason=policy.reason, values={"container": container}, **facts)
     return None
 
 

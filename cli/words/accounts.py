@@ -54,6 +54,7 @@ HINTS: Mapping[str, Words] = {
     "kept_out": "its firewall may not know this network: see Networking of the account in the portal",
     "key_of_another_account": _find_key,
     "key_too_long": "make the partition or row key shorter",
+    "key_vault_out_of_reach": "ask who administers the account and its key vault",
     "keys_not_accepted": "log in: --auth-mode login",
     "login_ended": "log in again: az login",
     "login_not_accepted": "log in again: az login, in the account's own directory: az login --tenant TENANT",

@@ -40,6 +40,10 @@ HINTS: Mapping[str, Words] = {
     "blob_is_rehydrating": "see when it is back: azguard blob show {target} --query tier",
     "blob_of_other_type": "see its type: azguard blob show {target} --query blob_type",
     "immutable": "see until when: azguard blob immutability show {target}; only the end of the policy or hold ends it",
+    "container_immutable": (
+        "see them: az storage container legal-hold show, az storage container immutability-policy show"
+    ),
+    "container_of_one_scope": "leave --encryption-scope out",
     "key_of_the_writer": "give the same: --encryption-key @FILE, or --encryption-scope NAME",
     "encrypted_with_another_key": (
         "give the one with which it was written; to change it: blob get with that key, then blob put with the new one"

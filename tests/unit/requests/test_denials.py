@@ -119,6 +119,8 @@ def denial(auth: Auth, code: str | None, text: str = "", endpoint: str = AZURE["
     (Auth.KEY, "AuthorizationFailure", "kept_out"),
     (Auth.KEY, "ShareSizeLimitReached", "share_is_full"),
     (Auth.SAS, "ShareDisabled", "disabled"),
+    (Auth.SAS, "KeyVaultVaultNotFound", "key_vault_out_of_reach"),
+    (Auth.KEY, "RequestForbiddenByContainerEncryptionPolicy", "container_of_one_scope"),
     (Auth.ANONYMOUS, "PublicAccessNotPermitted", "not_public"),
     (Auth.LOGIN, "AuthorizationPermissionMismatch", "role_missing"),
     (Auth.LOGIN, "InsufficientAccountPermissions", "disabled"),

@@ -1,11 +1,13 @@
 """What the live service answered, as it was recorded, → one of our errors. Azurite gives some other codes."""
 
+import tomllib
 from collections.abc import Mapping
 
 import pytest
 
 from azguard.accounts.account import Account, Auth, Target, emulator
 from azguard.address import parse
+from azguard.errors import AzguardError
 from azguard.requests import service_codes
 from azguard.requests.service_codes import is_conflict
 from azguard.requests.service_errors import translate
@@ -16,7 +18,8 @@ from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES, BLOB
 from azguard.wire.operations.containers import CONTAINER_CREATE, CONTAINER_GET_PROPERTIES
 from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE
-from tests.support.recorded import Recorded, Replayed, read
+from tests.support.places import DATA
+from tests.support.recorded import SERVICES, Recorded, Replayed, read
 
 URL = "https://acc.blob.core.windows.net"
 
@@ -118,6 +121,18 @@ def test_an_unknown_code_is_named_and_no_conflict(status: int, code: str | None,
 
 
 @cases(
+    ("status", "code", "kind", "message"),
+    (409, "ContainerHasLegalHold", "forbidden", "the container site is under a legal hold"),
+    (409, "ContainerImmutabilityPolicyLocked", "forbidden", "the container site has a locked policy"),
+    (400, "HandleLimitExceeded", "locked", "site/a is open as often as it can be"),
+    (413, "RequestBodyTooLarge", "bad_request", "the service refused this for site/a: a message has at most 64 KiB"),
+)
+def test_a_state_is_told_by_its_words(status: int, code: str, kind: str, message: str) -> None:
+    found = translate(refusal(status, code, "no"), Target(emulator(), parse("blob:site/a").address))
+    assert (found.kind, found.message) == (kind, message)
+
+
+@cases(
     ("code", "said", "message"),
     ("InvalidInput", "\nRequestId:ab\nTime:2026\nErrorCode:InvalidInput", "InvalidInput"),
     (None, "\nRequestId:ab", "400"),
@@ -139,14 +154,8 @@ def test_an_overwrite_that_a_sas_does_not_allow_is_forbidden() -> None:
     assert translate(error, Target(emulator(), parse("blob:site/a").address)).kind == "forbidden"
 
 
-# Codes of the error code pages that the enumerations of the SDKs lack.
-ON_PAGES_ALONE = (
-    "BlobCustomerSpecifiedEncryptionMismatch", "BlobImmutableDueToLegalHold", "BlobImmutableDueToPolicy",
-    "BlobOperationNotSupported", "BlobUsesCustomerSpecifiedEncryption", "PublicAccessNotPermitted",
-    "AccountProtectedFromDeletion", "CannotConvertToSddlDueToCustomAce", "CannotVerifyFileSnapshotSource",
-    "FileGenerationMismatch", "FileInvalidPermission", "FileInvalidPermissionKey",
-    "FileShareAccessTierTransitionNotAllowed",
-)  # fmt: skip
+#: The codes of the pages of the REST reference, each with its status, and where they were seen.
+PAGES = tomllib.loads((DATA / "error_codes.toml").read_text(encoding="utf-8"))
 #: What the service says of a request that was malformed, so that azguard is wrong: its own sentence is shown.
 MALFORMED = {
     "BlockListTooLong", "ConditionHeadersNotSupported", "ContentLengthMustBeZero", "EmptyMetadataKey",
@@ -160,7 +169,8 @@ MALFORMED = {
     "UnsupportedHttpVerb", "UnsupportedQueryParameter", "UnsupportedXmlNode", "InvalidPropertyName",
     "ResourceTypeMismatch", "InvalidBlobOrBlock", "InvalidInput", "OutOfRangeInput", "PopReceiptMismatch",
     "QueueNotEmpty", "UnsupportedRestVersion", "CannotConvertToSddlDueToCustomAce", "FileInvalidPermission",
-    "FileInvalidPermissionKey",
+    "FileInvalidPermissionKey", "AtomFormatNotSupported", "Crc64Mismatch", "InvalidContinuationToken", "InvalidCrc64",
+    "JsonVerboseFormatNotSupported", "MediaTypeNotSupported", "UnsatisfiableCondition",
 }  # fmt: skip
 #: How codes begin that azguard never meets, and why.
 NEVER = {
@@ -168,6 +178,7 @@ NEVER = {
     "AccountProtectedFromDeletion": "accounts are deleted elsewhere",
     "DestinationPath": "paths of Data Lake Storage",
     "FileShareAccessTierTransitionNotAllowed": "no tier of a share is changed",
+    "FileSnapshot": "snapshots are taken of shares, not of files",
     "Filesystem": "file systems of Data Lake Storage",
     "IncrementalCopy": "no incremental copies are made",
     "InvalidDestinationPath": "paths of Data Lake Storage",
@@ -184,52 +195,76 @@ NEVER = {
     "SourcePath": "paths of Data Lake Storage",
     "XMethod": "no method is tunnelled through POST",
 }
-#: The status of each code whose page has another one than 409.
-STATUSES = {
-    "CannotVerifyCopySource": 412, "InvalidBlockList": 400,
-    "CannotVerifyFileSnapshotSource": 500,
-    "MessageTooLarge": 400, "OperationTimedOut": 500, "InternalError": 500, "ServerBusy": 503, "MessageNotFound": 404,
-    "AccountIsDisabled": 403, "InsufficientAccountPermissions": 403, "ShareDisabled": 403,
-}  # fmt: skip
 
 
-def list_codes() -> list[str]:
-    """Return the codes of all services: those of the enumerations of the SDKs, and of the pages."""
+def list_answers() -> dict[str, set[int]]:
+    """Return the codes of all services with their statuses: of the pages, and of the enumerations of the SDKs."""
     from azure.data.tables import TableErrorCode
     from azure.storage.blob import StorageErrorCode as BlobCode
     from azure.storage.fileshare import StorageErrorCode as FileCode
     from azure.storage.queue import StorageErrorCode as QueueCode
 
-    known = {code.value for codes in (BlobCode, FileCode, QueueCode, TableErrorCode) for code in codes}
-    return sorted({*known, *ON_PAGES_ALONE})
+    found: dict[str, set[int]] = {}
+    for page in PAGES.values():
+        for each in page["codes"]:
+            code, _, status = each.partition(" ")
+            found.setdefault(code, set()).add(int(status))
+    for code in (each.value for codes in (BlobCode, FileCode, QueueCode, TableErrorCode) for each in codes):
+        found.setdefault(code, {find_status(code)})
+    return found
 
 
 def find_status(code: str) -> int:
-    if code in service_codes.TABLES or code in service_codes.LIMITS:
+    """Return the status of a code that is on no page."""
+    if code in service_codes.TABLES:
         return 400
-    if code.startswith("Auth") or code == service_codes.OVERWRITE_DENIED:
-        return 403
-    by_end = {"NotFound": 404, "ConditionNotMet": 412, "ConditionNotSatisfied": 412}
-    return next((status for end, status in by_end.items() if code.endswith(end)), STATUSES.get(code, 409))
+    return 404 if code.endswith("NotFound") else 409
+
+
+def is_clear(code: str, status: int) -> bool:
+    """Return whether a code has a meaning, for a blob or for a table."""
+    places = (parse("blob:site/a").address, parse("table:Orders").address)
+    found = [translate(refusal(status, code, "no"), Target(emulator(), place)) for place in places]
+    return any(each.kind not in ("bad_request", "forbidden") or has_reason(each) for each in found)
+
+
+def has_reason(error: AzguardError) -> bool:
+    return error.reason not in ("refusal_unclear", None)
 
 
 def test_each_code_of_the_reference_has_a_meaning_or_is_never_met() -> None:
-    target = Target(emulator(), parse("blob:site/a").address)
-    table = Target(emulator(), parse("table:Orders").address)
-    unclear = []
-    for code in list_codes():
-        if code in MALFORMED or code.startswith(tuple(NEVER)):
-            continue
-        error = translate(refusal(find_status(code), code, "no"), table if code in service_codes.TABLES else target)
-        if error.reason in ("refusal_unclear", None) and error.kind == "bad_request":
-            unclear.append(code)
+    # What blames a SAS or a login has its words in test_denials.py.
+    of_credentials = ("Authorization", service_codes.OVERWRITE_DENIED)
+    unclear = [
+        (code, status)
+        for code, statuses in list_answers().items()
+        if code not in MALFORMED and not code.startswith((*NEVER, *of_credentials))
+        for status in statuses
+        if not is_clear(code, status)
+    ]
     assert unclear == []
 
 
+def test_each_code_that_was_recorded_is_on_the_list() -> None:
+    recorded_codes = {each.code for service in SERVICES for each in read(service) if each.code}
+    assert (len(recorded_codes) > 50, recorded_codes - set(list_answers())) == (True, set())
+
+
 def test_no_code_is_named_in_vain() -> None:
-    codes = list_codes()
+    codes = list_answers()
     assert [begin for begin in NEVER if not any(code.startswith(begin) for code in codes)] == []
+    assert MALFORMED - set(codes) == set()
     assert [code for code in codes if code in MALFORMED and code.startswith(tuple(NEVER))] == []
+
+
+def test_the_pages_that_could_be_seen_whole_are_these() -> None:
+    assert {
+        page: len({each.split()[0] for each in told["codes"]}) for page, told in PAGES.items() if told["is_whole"]
+    } == {
+        "common": 46,
+        "queue": 9,
+        "table": 24,
+    }
 
 
 @cases(
