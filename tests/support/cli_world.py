@@ -128,10 +128,13 @@ class CliWorld:
     def call(self, *args: str, stdin: bytes = b"", scope: str = "test", env: Mapping[str, str] | None = None) -> Ran:
         """Run a command line inside this process and return what it left."""
         from azguard.cli import app, signals
+        from tests.support import patience
 
+        environ = self.environ(scope, env)
+        patience.choose(environ)
         with (
             _collecting(),
-            here(self.root, self.environ(scope, env)),
+            here(self.root, environ),
             _streams(stdin) as (out, err),
             # A signal must not end the tests as it ends a command.
             patch.object(signals, "hasten", lambda status: None),

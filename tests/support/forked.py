@@ -136,8 +136,6 @@ def _import_all() -> None:
             importlib.import_module(module.name)
     for name in (*_LATE, *(each for each in _OPTIONAL if importlib.util.find_spec(each.partition(".")[0]))):
         importlib.import_module(name)
-    # A busy machine is no fault.
-    vars(importlib.import_module("azguard.cli.completers"))["SECONDS"] = 60.0
     _rehearse()
 
 
@@ -163,7 +161,10 @@ def serve(path: str) -> str:
 def _rehearse() -> None:
     """Have done at once what else the first use in each fork builds, compiles and reads."""
     from azguard.cli.parsing import parser, tree
+    from tests.support import patience
     from tests.support.cli_world import CliWorld
+
+    patience.choose({})
 
     parser.build(tree.root)
     for _, command in tree.root.walk():
@@ -281,6 +282,9 @@ def _become_command(asked: socket.socket) -> str:
 def _run(module: str) -> None:
     """Run a module as ``python -m`` does, azguard without the time to compile anew what is imported already."""
     _name_agent(os.environ.get("AZURE_HTTP_USER_AGENT", ""))
+    from tests.support import patience
+
+    patience.choose(os.environ)
     if module == "azguard":
         importlib.import_module("azguard.__main__").main()
     else:

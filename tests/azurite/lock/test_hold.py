@@ -47,7 +47,7 @@ OTHER_JOB = {"AZGUARD_SCOPE": "other"}
         (("--shared",), ("run",), 49),
         (("--shared",), ("run", "--shared"), 0),
         (("--sticky", "--reason", "freeze"), ("run",), 49),
-        (("--for", "3s"), ("run", "--no-wait"), 49),
+        (("--for", "1h"), ("run", "--no-wait"), 49),
         (("--for", "3s"), ("run", "--wait", "40s"), 0),
     ],
 )
