@@ -1,4 +1,4 @@
-"""How long a command tries when no --timeout is typed: longer before an emulator of the tests than for people."""
+"""How long a command tries of its own accord: longer before an emulator of the tests than for people."""
 
 from collections.abc import Mapping
 
@@ -6,11 +6,14 @@ from azguard.accounts.endpoints import EMULATOR_NAME
 from azguard.cli import completers, context
 from azguard.commands.blob import append
 from azguard.commands.safe_update import plans
+from azguard.locks import log
 from azguard.requests.deadline import PATIENCE_SECONDS
 
 _PATIENT = (append, context, plans)
 # A busy machine is no fault.
 _LONG_SECONDS = 20.0
+# What tries in vain to write the history of a lock is waited for.
+_HISTORY_SECONDS = 8.0
 
 
 def choose(environ: Mapping[str, str]) -> None:
@@ -21,3 +24,4 @@ def choose(environ: Mapping[str, str]) -> None:
         vars(each)["PATIENCE_SECONDS"] = seconds
     if is_emulator:
         vars(completers)["SECONDS"] = _LONG_SECONDS
+        vars(log)["_SECONDS"] = _HISTORY_SECONDS

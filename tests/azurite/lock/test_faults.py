@@ -69,7 +69,7 @@ def played(
             network.planned[lock.rpartition("/")[2]] = case
             # The renewal comes after five seconds; all else happens in any run.
             script = f'echo "$AZGUARD_FENCE"; sleep {6 if case[0] == RENEW else 0}; exit 3'
-            ran = world.run(lock, "--lease-duration", "15s", "--", "sh", "-c", script)
+            ran = world.run(lock, "--lease-duration", "60s", "--", "sh", "-c", script)
             return Played(ran, direct.state(lock), direct.fence(lock))
 
         # Those that take longest first.
