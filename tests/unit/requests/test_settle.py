@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from azguard.errors import AzguardError, Changed, Forbidden, Locked, OutcomeUnknown, Unavailable
-from azguard.requests import commits, trace
+from azguard.requests import commits, settle, trace
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
@@ -218,7 +218,7 @@ def test_an_interruption_between_two_sends_ends_as_the_first(sends: list[Any], l
         assert end is None
 
 
-def interrupted(_seconds: float) -> None:
+def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -276,6 +276,28 @@ def test_what_a_lease_that_has_ended_hides_is_looked_for_without_it() -> None:
     with pytest.raises(Locked):
         commits.look_under(None, look)
     assert len(asked) == 5
+
+
+def test_a_refusal_is_looked_after_whatever_the_row_says_of_a_doubt() -> None:
+    row = BLOB_PUT_BLOCK_BLOB._replace(settle=Settlement.NOTHING)
+    assert Story([CONDITION], [COMMITTED]).tell(row) == Settled("found", 1, 0)
+
+
+@cases(
+    ("found", "end"),
+    (COMMITTED, Settled("found", 1, 0)),
+    (NOT_YET, "interrupted"),
+    (Finding(Verdict.UNKNOWN, may_be_ours=True), "unknown"),
+)
+def test_ctrl_c_after_a_refusal_asks_what_a_refusal_asks(
+    found: Finding[str], end: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settle, "is_perhaps_ours", interrupted)
+    try:
+        ended = Story([CONDITION], [UNKNOWN]).tell(look_after_refusal=lambda patience: found)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    assert ended == end
 
 
 def test_ctrl_c_over_a_write_that_can_never_land_is_just_that() -> None:

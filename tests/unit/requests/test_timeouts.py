@@ -111,7 +111,7 @@ def test_a_pause_ends_soon_after_its_deadline_was_made_to_pass() -> None:
     assert slept == [2.0, 2.0, 1.0, 2.0, 2.0]
 
 
-@cases(("asked_for", "waited"), (0.0, 0.0), (3.0, 3.0), (9.0, 9.0), (10.0, 0.0), (30.0, 0.0))
+@cases(("asked_for", "waited"), (0.0, 0.0), (0.5, 0.5), (3.0, 3.0), (9.0, 9.0), (10.0, 0.0), (30.0, 0.0))
 def test_a_service_is_left_alone_as_long_as_it_asks_unless_that_outlasts_the_deadline(
     asked_for: float, waited: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

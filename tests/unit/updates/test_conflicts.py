@@ -134,12 +134,12 @@ def test_a_conflict_is_retried_within_eight_round_trips_and_the_first_ones_soone
 
     def before(name: str) -> None:
         if name == "read":
-            store.clock.sleep(0.1)
+            store.clock.sleep(0.025)
         case.others.get(len(case.resource.requests) + 1, lambda: None)()
 
     case.resource.before = before
     case.end()
-    longest = [0.1, 0.2, 0.4, 0.8, 0.8]
+    longest = [0.025, 0.05, 0.1, 0.2, 0.2]
     assert [most / 2 <= paused <= most for most, paused in zip(longest, case.pauses, strict=True)] == [True] * 5
 
 

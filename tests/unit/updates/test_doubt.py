@@ -145,6 +145,12 @@ def test_kept_versions_are_not_asked_where_the_lineage_tells(fault: Fault, rest:
     assert (case.outcome(), case.resource.requests) == (("committed", '"E2"'), ["read", "put", "read", *rest])
 
 
+def test_kept_versions_are_not_asked_where_the_lineage_tells_who_came_first() -> None:
+    store = stored(keeps_versions=True)
+    case = Case(store, others={2: others_update(store)})
+    assert (case.outcome(), case.resource.requests) == (("committed", '"E3"'), ["read", "put", "read", "put"])
+
+
 def test_of_the_newest_of_many_kept_versions_nothing_is_known() -> None:
     history = [KeptVersion(f'"E{number}"', Lineage()) for number in range(400)]
     found = [judge_by_versions(history, OP, f'"E{number}"') for number in (0, 398, 399)]
@@ -199,7 +205,8 @@ def test_an_op_is_found_among_the_kept_versions() -> None:
     store = stored(keeps_versions=True)
     Case(store).end()
     store.foreign_write()
-    assert asked(store) == "committed"
+    found = find_status(FakeResource(store, forever([Fault.NONE])), OP, store.clock.deadline())
+    assert (found.outcome, found.written_since) == ("committed", True)
     store.delete()
     assert asked(store) == "committed"
 

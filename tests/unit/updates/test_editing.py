@@ -1,5 +1,6 @@
 """A session of editing, with a function in the place of the editor: what is written, merged, asked and kept."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from azguard.requests.lineage import new_op
 from azguard.updates.editing import EditTools, check_resumable, edit_and_record
 from azguard.updates.recording import LocalRecords, MergedVersion, UpdateReport, UpdateRequest
 from azguard.updates.resource import UpdatePlan
+from tests.support.cases import cases
 from tests.support.fake_resource import FakeResource, Fault, Store
 from tests.unit.updates.test_recording import Reads
 
@@ -252,7 +254,8 @@ def test_what_was_typed_outlives_ctrl_c(desk: Desk) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         desk.edit(interrupt)
-    assert (desk.files, desk.told[0].startswith("your text is kept in ")) == (["config.txt", "config.txt.base"], True)
+    (left,) = desk.folders.kept.rglob("config.txt")
+    assert (desk.files, desk.told) == (["config.txt", "config.txt.base"], [f"your text is kept in {left}"])
 
 
 def test_nothing_is_left_of_ctrl_c_before_anything_was_typed(desk: Desk) -> None:
@@ -276,6 +279,31 @@ def test_a_later_session_goes_on_and_merges(desk: Desk) -> None:
         b"A\nb\nc\nd\nE\n",
         [],
     )
+
+
+@cases("folder", "aaa", "zzz")
+def test_a_file_that_was_moved_elsewhere_is_kept_although_it_is_written(folder: str, tmp_path: Path) -> None:
+    desk = Desk(tmp_path / folder)
+    error = desk.failure(replace(b"e", b"E"), faults=(Fault.REFUSED,) * 99)
+    left = Path(str(error.facts["kept"])).parent
+    moved = shutil.copytree(left, desk.folder / folder / left.name) / "config.txt"
+    report = desk.edit(lambda path: None, resumed=moved)
+    assert (report.outcome, moved.exists()) == ("committed", True)
+
+
+def test_an_editor_opens_also_where_nothing_can_be_kept(desk: Desk) -> None:
+    (desk.folder / "cache").touch()
+    assert desk.edit(replace(b"c", b"C")).outcome == "committed"
+
+
+def test_ctrl_c_before_the_editor_opens_tells_of_no_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FakeResource, "read", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        desk.edit()
+    assert desk.told == []
 
 
 def test_a_file_that_no_session_left_is_not_gone_on_with(tmp_path: Path) -> None:

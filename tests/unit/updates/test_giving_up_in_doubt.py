@@ -10,7 +10,7 @@ from azguard.wire import client
 from azguard.wire.failures import Refusal
 from tests.support.cases import cases
 from tests.support.fake_resource import Fault, Store
-from tests.support.update_case import OTHER, Case, stored
+from tests.support.update_case import OTHER, Case, others_update, stored
 
 
 @cases("stamps", True, False)
@@ -108,6 +108,18 @@ def test_a_read_that_fails_with_nothing_in_doubt_ends_soon_as_unavailable() -> N
     store = stored()
     case = Case(store, silent_from=1)
     assert (case.outcome(reach_seconds=4.0), store.clock.now) == ("unavailable", 1004.0)
+
+
+def test_near_the_deadline_a_service_is_tried_for_a_second_at_least() -> None:
+    store = stored()
+    case = Case(store, silent_from=1, timeout=0.5)
+    assert (case.outcome(reach_seconds=4.0), store.clock.now) == ("unavailable", 1001.0)
+
+
+def test_after_an_answer_the_pauses_begin_anew() -> None:
+    store = stored()
+    case = Case(store, (Fault.BUSY, Fault.BUSY, Fault.NONE, Fault.BUSY), {6: others_update(store)})
+    assert (case.outcome(), 0.025 <= case.pauses[3] <= 0.05) == (("committed", '"E3"'), True)
 
 
 def test_a_service_that_never_takes_a_write_is_unavailable() -> None:

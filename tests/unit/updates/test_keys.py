@@ -167,6 +167,16 @@ def test_what_was_recorded_without_its_change_counts_and_is_told() -> None:
     assert [each.partition(",")[0] for each in again.warned] == ["the change of this key was not recorded"]
 
 
+@cases(("recorded", "again"), (keyed(), keyed()), ({}, keyed(takes_any_change=True)))
+def test_what_was_recorded_or_is_not_compared_is_told_nothing_of(
+    recorded: dict[str, Any], again: dict[str, Any]
+) -> None:
+    store = stored()
+    Case(store).end(**recorded)
+    case = Case(store)
+    assert (case.outcome(**again), case.warned) == (("applied_before", None), [])
+
+
 def test_of_an_own_write_that_is_found_without_a_key_nothing_is_told() -> None:
     case = Case(stored(), (Fault.LOST,))
     assert (case.outcome(change=ONE)[0], case.warned) == ("committed", [])  # type: ignore[index]  # it ended well

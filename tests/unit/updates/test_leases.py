@@ -13,7 +13,7 @@ from azguard.requests import trace
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates.leases import GUARD_ANSWER_SECONDS, GUARD_SECONDS
-from azguard.updates.resource import CurrentVersion
+from azguard.updates.resource import Change, CurrentVersion
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock, Fault, Store
 from tests.support.update_case import OP, Case, others_update, plus_one, stored
@@ -139,6 +139,31 @@ def test_the_steps_of_a_lease_are_in_the_trace_unless_the_resource_notes_them(
     steps = [json.loads(line)["step"] for line in path.read_text().splitlines()]
     leased = ["asking", "not acquired", "asking", "acquired", "asking", "released"]
     assert [step for step in steps if step in leased] == (leased if takes_proposed_id else [])
+
+
+def test_the_keys_that_a_lease_proves_leave_room_for_the_content_that_was_written() -> None:
+    case, contents = Case(stored(), (Fault.NONE, Fault.LOST)), []
+
+    def count_room(state: CurrentVersion, content: bytes) -> int:
+        contents.append(content)
+        return 8192
+
+    case.resource.count_room = count_room  # type: ignore[method-assign]  # of this case alone
+    ended = case.end(guard_by_lease=True, is_keyed=True, change=Change.of(["one"], "one"))
+    assert (ended.outcome, contents) == ("committed", [b"2", b"2"])
+
+
+def test_after_the_deadline_a_lease_is_asked_after_for_a_second() -> None:
+    case, left = Case(stored(), (Fault.NONE, Fault.LOST), timeout=20.0), []
+    ask = case.resource.read_etag_under_lease
+
+    def read_etag_under_lease(lease_id: str, deadline: Deadline) -> str:
+        left.append(deadline.remaining)
+        return ask(lease_id, deadline)
+
+    case.resource.read_etag_under_lease = read_etag_under_lease  # type: ignore[method-assign]  # of this case alone
+    case.others = {3: lambda: case.store.clock.sleep(20)}
+    assert (case.outcome(guard_by_lease=True, stamps=False), left) == (("committed", '"E2"'), [1.0])
 
 
 def test_an_acquire_in_doubt_counts_as_not_acquired() -> None:
