@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -41,8 +42,15 @@ def tls(certificate: Path) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("command", [("show", "site/a"), ("put", "site/a", "--if-none-match", "*", "-f", "new")])
-def test_a_host_that_is_not_known_is_no_matter_of_time(offline: CliWorld, command: tuple[str, ...]) -> None:
+def test_a_host_that_is_not_known_is_no_matter_of_time(
+    offline: CliWorld, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     offline.file("new", "text")
+
+    def look_up(*_words: object) -> NoReturn:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
     ran = offline.call("blob", *command, *account("https://acc.blob.core.windows.invalid"), "--timeout", "1s")
     told = "the host name acc.blob.core.windows.invalid is not known" in ran.err
     assert (ran.code, told, "--endpoint-suffix" in ran.err, "--timeout" in ran.err) == (53, True, True, False), ran.err
