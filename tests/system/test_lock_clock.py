@@ -195,7 +195,7 @@ def work(guardian: Guardian, folder: Path, ends: float, on_lost: str = "term") -
 
 @pytest.mark.parametrize(
     ("seconds", "ended_by"),
-    [(TERM - 5, signal.SIGTERM), (TERM, signal.SIGKILL), (100 * TERM, signal.SIGKILL)],
+    [(TERM - 5, signal.SIGTERM), (TERM - 0.9, signal.SIGKILL), (TERM, signal.SIGKILL), (100 * TERM, signal.SIGKILL)],
 )
 def test_the_guardian_ends_the_command_when_its_clock_says_so(
     guarded: Guardian, now: Clock, tmp_path: Path, seconds: float, ended_by: signal.Signals
