@@ -1,7 +1,8 @@
 """Collect the fragments of changelog.d/ into CHANGELOG.md.
 
 python -m docs.changelog                   show what the next release would say
-python -m docs.changelog VERSION DATE      write it under that version, and remove the fragments
+python -m docs.changelog VERSION DATE      write it under that version, and remove the fragments;
+                                           the same version may be written again, until it is tagged
 """
 
 import re
@@ -49,6 +50,18 @@ def merge(changelog: str, entries: Iterable[tuple[str, str]]) -> str:
     return f"{before}{mark}{written}\n{released}".rstrip() + "\n"
 
 
+def reopen(changelog: str, version: str) -> str:
+    """Return a changelog in which what was written as of this version, the last one, is unreleased again.
+
+    Raises:
+        ValueError: more was written since.
+    """
+    opened = re.sub(rf"{_UNRELEASED}\n## {re.escape(version)} - .+\n", _UNRELEASED, changelog)
+    if f"\n## {version} - " in opened:
+        raise ValueError(f"the changelog has {version}, and something unreleased above it: choose another version")
+    return opened
+
+
 def release(changelog: str, version: str, date: str) -> str:
     """Return a changelog in which what was unreleased is of this version."""
     return changelog.replace(_UNRELEASED, f"{_UNRELEASED}\n## {version} - {date}\n", 1)
@@ -67,7 +80,7 @@ def main(words: list[str]) -> None:
         sys.stdout.write(merge(_UNRELEASED, entries))
         return
     version, date = words
-    merged = merge(CHANGELOG.read_text(encoding="utf-8"), entries)
+    merged = merge(reopen(CHANGELOG.read_text(encoding="utf-8"), version), entries)
     CHANGELOG.write_text(release(merged, version, date), encoding="utf-8")
     for path in fragments():
         path.unlink()
