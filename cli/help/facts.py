@@ -118,9 +118,9 @@ def explain(command: Command, path: str) -> list[tuple[str, str]]:
     found = (
         ("Guard", _explain_guard(command, path, names)),
         ("Waiting", _explain_waiting(command)),
-        ("A lost answer", _explain_lost_answer(command.spec.operation)),
+        ("A lost answer", _explain_lost_answer(command.spec.operation, names)),
         ("A second run", _explain_second_run(command.spec.operation, path, names)),
-        ("Exit status", _explain_statuses(command, path)),
+        ("Exit status", _explain_statuses(command, path, names)),
     )
     return [(question, text) for question, text in found if text]
 
@@ -148,15 +148,17 @@ def _explain_waiting(command: Command) -> str:
     defaults = {name: row.written_default or row.otherwise for row in command.rows for name in row.flags}
     wait, seconds = defaults.get("--wait", ""), defaults.get("--timeout", "")
     parts = ["Only with --wait" if wait == "do not wait" else f"{wait} (--wait)"] if wait else []
+    # Only the lock of the table is waited for.
+    parts = [f"Only with --with-table-lock, {parts[0]}"] if "--with-table-lock" in defaults else parts
     parts += [f"{seconds} for an answer of the service (--timeout)"] if seconds else []
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def _explain_lost_answer(operation: Operation | None) -> str:
-    if operation is None:
+def _explain_lost_answer(operation: Operation | None, names: Collection[str]) -> str:
+    if operation is None and "--op-id" not in names:
         return ""
     looks = "azguard looks, and writes again only if the write was not applied. If that cannot be known: 74."
-    return _LOST_ANSWERS.get(operation.settle, looks)
+    return looks if operation is None else _LOST_ANSWERS.get(operation.settle, looks)
 
 
 def _explain_second_run(operation: Operation | None, path: str, names: Collection[str]) -> str:
@@ -170,10 +172,12 @@ def _explain_second_run(operation: Operation | None, path: str, names: Collectio
     return ""
 
 
-def _explain_statuses(command: Command, path: str) -> str:
+def _explain_statuses(command: Command, path: str, names: Collection[str]) -> str:
     if path.endswith(" lock run"):
         return "The command's own; else 53 no answer, 75 held by others, 77 lost."
-    if command.spec.operation is None:
+    if path.endswith(" queue work"):
+        return "0 done, 20 some failed, 53 no answer, 75 stopped after failures in a row."
+    if command.spec.operation is None and "--op-id" not in names:
         return ""
     found = (f"{status} {_MEANINGS[status]}" for status in list_statuses(command) if status in _MEANINGS)
     return f"{', '.join(['0 done', *found])}."
