@@ -6,6 +6,7 @@
 - ``service``, and ``blob_service``, ``table_service``, ``queue_service`` and ``file_service``, are the services in
   memory, as values; ``foreign`` is what programs do to them that are not azguard.
 - ``names`` renames versions, so that a process cannot tell apart what differs in names alone.
+- ``rests`` digests what a process knows while it rests, so that histories which it has forgotten are not told apart.
 - ``faults`` says what can happen to a request.
 - ``scenario`` is which processes run, and which rules must hold.
 - ``world`` is one state of everything: services, processes, what is under way; and the steps that lead out of it.

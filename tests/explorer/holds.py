@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 from azguard.cache import scope
 from azguard.locks import job_locks
-from azguard.locks.acquire import LockAcquisition
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope
 from azguard.locks.lock_blobs import LockRequest
 from tests.explorer import service
 from tests.explorer.blob_service import BlobService
 from tests.explorer.faults import Fault
-from tests.explorer.locks import BREAKS, TERM_SECONDS, find_lock, settings, target
+from tests.explorer.locks import BREAKS, TERM_SECONDS, acquire, find_lock, settings, target
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
 from tests.explorer.updates import with_pair
@@ -119,7 +118,7 @@ class HoldRules:
 
 def _hold(process: Process, own: JobScope, seconds: float = 20.0) -> str:
     holds, request = _Holds(process), LockRequest(target(process))
-    held = LockAcquisition(request, settings(process), process.deadline(seconds)).run()
+    held = acquire(process, request, process.deadline(seconds))
     holds.save(HoldPlan(request, settings(process), seconds, holds, own).build_record(held))
     return "held"
 

@@ -15,6 +15,7 @@ from azguard.locks import held_lock, readers, shown
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock, Renewer
 from azguard.locks.lock_blobs import AcquireSettings, LockRequest
+from azguard.requests.deadline import Deadline
 from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
@@ -197,6 +198,12 @@ def settings(process: Process) -> AcquireSettings:
     )
 
 
+def acquire(process: Process, request: LockRequest, deadline: Deadline) -> HeldLock:
+    """Acquire the lock; between two attempts a process knows no more than hangs on the acquisition."""
+    acquisition = LockAcquisition(request, settings(process), deadline, lambda: process.rest(acquisition))
+    return acquisition.run()
+
+
 def target(process: Process) -> Target:
     """Return the lock."""
     return Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
@@ -245,7 +252,8 @@ def _runner(
     def main(process: Process) -> str:
         deadline = process.deadline(_WAIT_SECONDS)
         request = LockRequest(target(process), is_shared=is_shared)
-        held = LockAcquisition(request, settings(process), deadline).run()
+        held = acquire(process, request, deadline)
+        process.rest(held)
         process.tell("holds", held.ends, held.fence, is_shared)
         is_lost = False
         if is_renewed:

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import count
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from greenlet import getcurrent, greenlet
@@ -26,7 +26,9 @@ from greenlet import getcurrent, greenlet
 from azguard.accounts.account import Account
 from azguard.errors import AzguardError
 from azguard.requests.deadline import Deadline
-from tests.explorer import wire
+from azguard.wire import call
+from tests.explorer import rests, wire
+from tests.explorer.rests import Rest
 from tests.explorer.wire import Answer, Asked, Silence
 
 # A moment of the wall clock, at which every story begins.
@@ -60,7 +62,11 @@ class Ended(NamedTuple):
     outcome: str
 
 
-Step = Asked | Sleep | Told | Ended
+#: The end of a process that was killed.
+KILLED = Ended(-9, "killed")
+#: That of a process that is played again, of which it is known.
+_SOME_REST = Rest(0, ())
+Step = Asked | Sleep | Told | Rest | Ended
 #: What a process is told: the time, and the answer to what it asked.
 Seen = tuple[float, Answer | Silence | None]
 
@@ -100,6 +106,8 @@ class Process:
         #: The lines of its trace since its last step, where the steps are traced: see ``traced``.
         self.notes: list[bytes] = []
         self.writes = count(1)
+        #: Whether it only goes where it was before.
+        self.is_replayed = False
         self._made = 0
         self._is_dead = False
 
@@ -124,6 +132,10 @@ class Process:
         """Tell the rules of an event."""
         self._yield(Told(event))
 
+    def rest(self, *known: Any) -> None:
+        """Say that all that the code can still read hangs on these objects: see ``rests``."""
+        self._yield(_SOME_REST if self.is_replayed else rests.find_rest(self, *known))
+
     def ask(self, asked: Asked) -> Answer | Silence:
         """Send a request."""
         seen = self._yield(asked)
@@ -134,6 +146,11 @@ class Process:
         """Return bytes that no other call returns."""
         self._made += 1
         return f"{self.name}{self._made:x}".encode().ljust(size, b".")[:size]
+
+    @property
+    def remembered(self) -> tuple[Any, ...]:
+        """Return what makes a difference to what it does, besides the time."""
+        return self.name, self.given, self._made
 
     def end(self) -> None:
         """Be killed: nothing that it sends from now on arrives."""
@@ -181,7 +198,11 @@ class _Live(NamedTuple):
 class Player:
     """Plays programs, and remembers what they did."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, forgets: bool = True) -> None:
+        #: Whether histories are not told apart that a process has forgotten.
+        self.forgets = forgets
+        self._rests: dict[Hashable, tuple[Node, int]] = {}
+        self._ends: dict[Step, Node] = {}
         self._roots: dict[Any, Node] = {}
         self._kept: deque[Node] = deque()
         self.nodes = 0
@@ -204,6 +225,26 @@ class Player:
             live = live or self._replay(node)
             found = node.children[seen] = self._add(self._go_on(live, seen), node, seen, live)
         return found
+
+    def rest(self, name: str, node: Node, versions: tuple[str, ...]) -> tuple[Node, tuple[str, ...]]:
+        """Return the first node at which a process rested so, with the versions that are known there."""
+        assert isinstance(node.step, Rest)
+        if not self.forgets:
+            return node, versions
+        first, size = self._rests.setdefault((name, node.now, node.step.known), (node, len(versions)))
+        assert isinstance(first.step, Rest)
+        if first.live is None and (node.step.versions, len(versions)) == (first.step.versions, size):
+            first.live, node.live = node.live, None
+            self._kept.append(first)
+        # What it has forgotten is none that it is told of.
+        known = [""] * size
+        for at, number in zip(first.step.versions, node.step.versions, strict=True):
+            known[at] = versions[number]
+        return first, tuple(known)
+
+    def end(self, step: Ended) -> Node:
+        """Return the node of all processes that ended so."""
+        return self._ends.setdefault(step, Node(-1, step, None, (None, 0.0), None))
 
     def close(self) -> None:
         """End the processes that are kept."""
@@ -244,10 +285,12 @@ class Player:
     def _replay(self, node: Node) -> _Live:
         root, *rest = node.history()
         live, step = self._start(*root.seen)
+        live.process.is_replayed = True
         assert step == root.step, f"{root.step} is now {step}"
         for each in rest:
             step = self._go_on(live, each.seen)
-            assert step == each.step, f"{each.step} is now {step}"
+            assert step in (each.step, _SOME_REST), f"{each.step} is now {step}"
+        live.process.is_replayed = False
         return live
 
 
@@ -257,7 +300,7 @@ def _run(program: Program, process: Process) -> Step:
     except AzguardError as error:
         return Ended(error.exit_code, error.reason or error.kind)
     except Killed:
-        return Ended(-9, "killed")
+        return KILLED
     except Exception as error:  # noqa: BLE001  # a traceback is what no user should see
         return Ended(1, f"{type(error).__name__}: {error}")
 
@@ -307,6 +350,8 @@ class _Sources:
             random.uniform,
         )
         self._boot = time.clock_gettime
+        # Not counted, so that what a process makes next does not depend on how often it has asked.
+        self.of_requests = SimpleNamespace(uuid4=lambda: uuid.UUID(int=0))
 
     def make_id(self) -> uuid.UUID:
         return self._made() if _acting is None else uuid.UUID(bytes=_acting.make(16), version=4)
@@ -346,9 +391,10 @@ def without_chance() -> Iterator[None]:
         (time, "time", sources.time),
         (time, "sleep", sources.sleep),
         (random, "uniform", sources.uniform),
+        (call, "uuid", sources.of_requests),
     ]
     with ExitStack() as stack:
-        instead = {getattr(module, name): made for module, name, made in kept}
+        instead = {getattr(module, name): made for module, name, made in kept if callable(made)}
         for function in _list_functions(frozenset(instead), len(sys.modules)):
             stack.enter_context(_replaced_defaults(function, instead))
         stack.callback(setattr, sys, "unraisablehook", sys.unraisablehook)

@@ -11,9 +11,8 @@ from tests.explorer.names import Numbered
 from tests.explorer.player import Ended, Node, Player, without_chance
 from tests.explorer.scenario import Bound, Scenario, Violation
 from tests.explorer.wire import Answer, Asked, Silence
-from tests.explorer.world import Choice, State, World
+from tests.explorer.world import UNKNOWN, Choice, State, World
 
-UNKNOWN = 74
 # How long to go on after the first violation, for others.
 _MORE_SECONDS = 3.0
 # More steps than any process needs: one that takes more waits for ever.
@@ -53,8 +52,11 @@ class Report:
 class Search:
     """Visits every state once, breadth first, so that the first story found is a shortest one."""
 
+    #: Whether histories are not told apart that a process has forgotten.
+    forgets = True
+
     def __init__(self, scenario: Scenario, bound: Bound, *, most: int = 3) -> None:
-        self._player = Player()
+        self._player = Player(forgets=self.forgets)
         self._world = World(scenario, bound, self._player)
         self.report = Report(scenario.name, bound)
         self._most = most

@@ -39,6 +39,9 @@ class TraceSearch(Search):
     Of many schedules it takes the first, which are the shortest.
     """
 
+    # A trace has all that a process was told.
+    forgets = False
+
     def __init__(self, scenario: Scenario, bound: Bound, *, most: int = 3, schedules: float = inf) -> None:
         silent: Any = _Silent(scenario.rules)
         super().__init__(replace(scenario, rules=silent, judges_doubts=False), bound, most=most)

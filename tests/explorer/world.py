@@ -11,9 +11,13 @@ from typing import Any, NamedTuple, Protocol
 
 from tests.explorer import faults, names, stories
 from tests.explorer.faults import Fault
-from tests.explorer.player import LAST_BREATH, Ended, Node, Player, Sleep, Told
+from tests.explorer.player import KILLED, LAST_BREATH, Ended, Node, Player, Sleep, Told
+from tests.explorer.rests import Rest
 from tests.explorer.scenario import Bound, Effect, Scenario, Services
 from tests.explorer.wire import Answer, Asked, Silence
+
+#: The exit status of a process that does not know how its write ended.
+UNKNOWN = 74
 
 
 class ProcessState(NamedTuple):
@@ -276,7 +280,8 @@ class World:
         if is_sent:
             state, _ = self._apply(state, self._names[index], process.asked)
         state = state._replace(ghost=self.scenario.rules.see_kill(state.ghost, self._names[index]))
-        return self._settle(_put(state, index, process._replace(is_killed=True)))
+        node = self._player.end(KILLED) if self._player.forgets else process.node
+        return self._settle(_put(state, index, ProcessState(node, is_killed=True)))
 
     def _pass_time(self, state: State, *, is_stop: bool) -> State:
         if is_stop:
@@ -312,7 +317,9 @@ class World:
         """Let a process go on until it has something to send, waits, or ends."""
         who, step, versions = self._names[index], node.step, state.processes[index].versions
         self._tell_watch(who, node, versions, state.now)
-        while isinstance(step, Told) or (isinstance(step, Sleep) and not step.seconds):
+        while isinstance(step, (Told, Rest)) or (isinstance(step, Sleep) and not step.seconds):
+            if isinstance(step, Rest):
+                node, versions = self._player.rest(who, node, versions)
             if isinstance(step, Told):
                 event = names.unspell(step.event, versions)
                 state = state._replace(ghost=self.scenario.rules.see_told(state.ghost, who, event, state.now))
@@ -322,11 +329,18 @@ class World:
         if isinstance(step, Sleep):
             # To the microsecond, so that sums are the same in whatever order.
             return _put(state, index, ProcessState(node, round(state.now + step.seconds, 6), versions=versions))
+        if isinstance(step, Ended) and self._is_forgotten(step):
+            node, versions = self._player.end(step), ()
         state = _put(state, index, ProcessState(node, versions=versions))
         if isinstance(step, Ended):
             ghost = self.scenario.rules.see_end(state.ghost, who, step, state.services, state.now)
             return self._settle(state._replace(ghost=ghost))
         return state
+
+    def _is_forgotten(self, ended: Ended) -> bool:
+        """Return whether nothing asks any more what a process was told."""
+        is_judged = ended.status == UNKNOWN and self.scenario.judges_doubts
+        return self._player.forgets and not is_judged
 
     def _tell_watch(self, who: str, node: Node, versions: tuple[str, ...], now: float) -> None:
         if self._watch is not None:
