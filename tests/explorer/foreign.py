@@ -1,6 +1,7 @@
 """What a program does to a blob that is not azguard, between any two steps."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from azguard.requests.lineage import DEPTH
@@ -63,6 +64,10 @@ def _break(services: Services, now: float) -> Services | None:
     return {**services, "blob": blobs.with_lease(PATH, replace(blob.lease, broken=now))}
 
 
+def _add(letter: bytes, blob: Blob) -> bytes:
+    return blob.content + letter
+
+
 FOREIGN: dict[str, Foreign] = {
     "writes, and drops the metadata": change_blob(content=lambda blob: blob.content + b"f", metadata=()),
     "writes, and keeps the metadata": change_blob(content=lambda blob: blob.content + b"f"),
@@ -77,4 +82,9 @@ TRIMS: dict[str, Foreign] = {
     "writes so often that the history is of others": change_blob(
         content=lambda blob: blob.content + b"f", metadata=_trim
     ),
+}
+#: What may have happened where a process does not know how its write ended: others may also write the same.
+BEYOND: dict[str, Foreign] = {
+    **FOREIGN,
+    **{f"writes what {name} writes": change_blob(content=partial(_add, name.encode())) for name in "ABK"},
 }

@@ -114,10 +114,12 @@ class Scenario:
     #: That of ``pytest -m thorough`` and of ``python -m tests.explorer``.
     deep: Bound | None = None
     foreign: Mapping[str, Foreign] = field(default_factory=dict)
+    #: What other programs may do that a doubt is judged by; None is what they do here.
+    beyond: Mapping[str, Foreign] | None = None
     alphabet: tuple[Fault, ...] = faults.USUAL
     #: How far time may move while a process has something to send, which is then slow; more is a stop.
     slow_seconds: float = 1.0
-    #: Whether enough else may happen that a doubt which only one truth explains is needless.
+    #: Whether a doubt is a violation that only one truth explains: see ``doubts``.
     judges_doubts: bool = True
     #: Which processes can be killed; None is each.
     mortal: tuple[str, ...] | None = None

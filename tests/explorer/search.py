@@ -3,15 +3,15 @@
 import random
 import time
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
 
+from tests.explorer.doubts import Doubts
 from tests.explorer.names import Numbered
-from tests.explorer.player import Ended, Node, Player, without_chance
+from tests.explorer.player import Player, without_chance
 from tests.explorer.scenario import Bound, Scenario, Violation
-from tests.explorer.wire import Answer, Asked, Silence
-from tests.explorer.world import UNKNOWN, Choice, State, World
+from tests.explorer.world import Choice, State, World
 
 # How long to go on after the first violation, for others.
 _MORE_SECONDS = 3.0
@@ -63,9 +63,7 @@ class Search:
         #: How each state was reached first.
         self._came: dict[int, tuple[int | None, Choice | None]] = {}
         self._queue: deque[tuple[int, State]] = deque()
-        #: The truths about each process that said that it does not know, and a state in which each was seen; None where
-        #: nothing of the bound was left by then, so that another truth may only have had no room.
-        self._truths: dict[tuple[str, Hashable], dict[Hashable, int | None]] = {}
+        self._doubts = Doubts(scenario, bound, self._player)
         self._said: set[str] = set()
 
     def run(self) -> Report:
@@ -83,8 +81,8 @@ class Search:
                         break
                 self._visit(*self._queue.popleft())
             self.report.is_complete = not self._queue
-            if self.report.is_complete and self._world.scenario.judges_doubts:
-                self._find_needless_doubts()
+            for what, key in self._doubts.find_needless() if self.report.is_complete else ():
+                self._tell(what, key, None)
             self._player.close()
         self.report.played = self._player.played
         self.report.seconds = time.process_time() - began
@@ -120,19 +118,7 @@ class Search:
             rules.check_over(state.ghost, state.services, state.now)
         except Violation as violation:
             self._tell(str(violation), key, None)
-        for program, process in zip(self._world.scenario.programs, state.processes, strict=True):
-            node = process.node
-            if node is not None and isinstance(node.step, Ended) and node.step.status == UNKNOWN:
-                truth = rules.find_truth(state.ghost, program.name)
-                known = (program.name, _abstract(node))
-                truths = self._truths.setdefault(known, {})
-                truths[truth] = truths.get(truth) or (key if state.left.foreign and state.left.faults else None)
-
-    def _find_needless_doubts(self) -> None:
-        for (name, _), truths in self._truths.items():
-            (truth, key), *others = truths.items()
-            if key is not None and not others:
-                self._tell(f"{name} ended 74, and what it was told leaves only one truth: {truth}", key, None)
+        self._doubts.note(key, state)
 
     def _tell(self, what: str, key: int, last: Choice | None) -> None:
         if what not in self._said:
@@ -150,25 +136,6 @@ class Search:
             came, choice = self._came[came]
             choices += [] if choice is None else [choice]
         return choices[::-1]
-
-
-# What follows from content.
-_OF_CONTENT = ("Content-MD5", "Content-Range", "x-ms-blob-content-md5", "Content-Length")
-
-
-def _abstract(node: Node) -> Hashable:
-    """Return what a process was told, without content: another writer may have written the same."""
-
-    def strip(step: object) -> Hashable:
-        if isinstance(step, Asked):
-            return (step.action, step.path, step.headers)
-        if isinstance(step, Answer):
-            kept = tuple(pair for pair in step.headers if pair[0] not in _OF_CONTENT)
-            return Silence.BROKEN if step.is_of_another else (step.status, kept)
-        return step if isinstance(step, Hashable) else str(step)
-
-    steps = node.history()
-    return tuple((each.seen[0] if each.parent else None, strip(each.seen[-1]), strip(each.step)) for each in steps)
 
 
 def tell(world: World, choices: list[Choice]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from azguard.updates.update import update
 from tests.explorer import faults, foreign, service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
-from tests.explorer.foreign import CREATED_AGAIN, FOREIGN, LINEAGE, PATH, TRIMS
+from tests.explorer.foreign import BEYOND, CREATED_AGAIN, FOREIGN, LINEAGE, PATH, TRIMS
 from tests.explorer.player import LAST_BREATH, Ended, Process, Program
 from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
 from tests.explorer.wire import Asked
@@ -318,7 +318,7 @@ def scenarios() -> Iterator[Scenario]:
         is_symmetric=True,
     )
     kept: dict[str, Any] = {"deep": Bound(faults=2, foreign=1, switches=0), **own}
-    yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, judges_doubts=False, **kept)
+    yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, **kept)
     lease: dict[str, Any] = {"guard_by_lease": True}
     yield _scenario(
         "updates, lease",
@@ -345,7 +345,6 @@ def scenarios() -> Iterator[Scenario]:
         alphabet=(Fault.TWICE,),
         bound=Bound(faults=1, foreign=2),
         short=Bound(faults=1, foreign=2),
-        judges_doubts=False,
     )
     late = updater("A", seconds=0.01, **lease)
     yield _scenario("update, lease, given up", late, alphabet=ONCE, foreign={})
@@ -373,7 +372,6 @@ def scenarios() -> Iterator[Scenario]:
         updater("B", op="K", after="A"),
         alphabet=ONCE,
         foreign={**{name: FOREIGN[name] for name in _FORGET}, **TRIMS},
-        judges_doubts=False,
         **{**killed, "short": Bound(foreign=1, kills=1), "deep": Bound(faults=1, foreign=2, kills=1)},
     )
     same = updater("A", op="K", **_SAME), updater("B", op="K", after="A", **_SAME)
@@ -396,7 +394,7 @@ def scenarios() -> Iterator[Scenario]:
         **killed,
     )
     at_once = updater("A", op="K"), updater("B", op="K")
-    yield _scenario("op-id at once", *at_once, foreign=_KEEPS, judges_doubts=False, is_symmetric=True)
+    yield _scenario("op-id at once", *at_once, foreign=_KEEPS, is_symmetric=True)
     empty = {"blob": BlobService(conceals=True)}
     made = updater("A", create=b""), updater("B", create=b"")
     most = {"services": empty, "alphabet": ONCE, "deep": Bound(faults=2, foreign=1, switches=0), **own}
@@ -427,5 +425,6 @@ def _scenario(
         bound=bound,
         short=short,
         foreign=more.pop("foreign", FOREIGN),
+        beyond=BEYOND,
         **more,
     )

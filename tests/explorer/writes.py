@@ -20,7 +20,7 @@ from azguard.requests.lineage import KEY, new_op
 from azguard.resources import properties
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import USUAL, Fault
-from tests.explorer.foreign import FOREIGN, PATH
+from tests.explorer.foreign import BEYOND, FOREIGN, PATH
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
 from tests.explorer.updates import ONCE, REFUSED, Even, Ghost, stored, with_pair
@@ -191,8 +191,9 @@ def _scenario(
         deep=Bound(faults=2, foreign=1) if is_again else _DEEP.get(name),
         short=None if is_again else Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
         foreign={} if alphabet is TWICE else {name: FOREIGN[name] for name in others},
-        # After a refused delete nothing tells who deleted it: azguard says so because the network may send it twice.
-        judges_doubts=(write is not _put or reads) and not is_again,
+        beyond=BEYOND,
+        # A put whose blob its last look did not find is sent all the same, and doubted if its answer is lost.
+        judges_doubts=write is not _put or not is_again or not reads,
         alphabet=alphabet or (USUAL if write is _delete else ONCE),
         is_symmetric=not is_again,
         has_own_clocks=True,
