@@ -147,7 +147,8 @@ def test_the_key_of_another_change_is_refused_and_told_with_both(in_ledger: bool
         with pytest.raises(Exists) as caught:
             run(resource, UpdatePlan(same, OP, **keyed(ANOTHER)), store.clock.deadline())
         assert caught.value.reason == "key_of_another_change"
-        assert all(each in caught.value.message for each in (ONE.digest.hex(), ANOTHER.digest.hex(), ANOTHER.text))
+        said = (f"{ONE.digest.hex()}, applied at ", ANOTHER.digest.hex(), ANOTHER.text)
+        assert all(each in caught.value.message for each in said)
     assert len(store.commits_of(OP)) == 1
 
 

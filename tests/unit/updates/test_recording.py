@@ -92,6 +92,7 @@ def raised(room: Room, *faults: Fault, **settings: Any) -> AzguardError:
 def test_the_version_that_was_written_is_recorded_with_its_content(room: Room) -> None:
     report = room.update()
     assert (report.outcome, report.op_id, report.content_length) == ("committed", f"op:{OP}", 1)
+    assert report.replaced_length == 1
     assert room.reads.calls == [("content", b"2", report.etag)]
 
 
@@ -99,6 +100,7 @@ def test_of_metadata_the_content_stays_so_the_read_version_follows(room: Room) -
     before = room.store.etag
     report = room.update(is_of_metadata=True)
     assert (room.reads.calls, report.content_length) == ([("follow", before, report.etag)], None)
+    assert report.replaced_length is None
 
 
 @pytest.mark.parametrize(("shows", "calls"), [(False, 0), (True, 1)])
