@@ -82,7 +82,7 @@ def test_a_put_sets_what_smb_clients_see_also_of_a_file_that_is_to_be_read_only(
     put = files_cli.call("file", "put", f"{file}2", *words, "--changed", "2026-02-02", stdin=b"new")
     shown = files_cli.call("file", "show", f"{file}2").json
     assert (put.code, [shown[name] for name in ("attributes", "created", "written", "changed")]) == (
-        0, ["Hidden | ReadOnly", "2026-01-31T00:00:00Z", "2026-02-01T10:00:00Z", "2026-02-02T00:00:00Z"],
+        0, ["ReadOnly | Hidden", "2026-01-31T00:00:00Z", "2026-02-01T10:00:00Z", "2026-02-02T00:00:00Z"],
     )  # fmt: skip
 
 

@@ -130,9 +130,9 @@ def test_a_copy_has_the_properties_that_were_asked_for(files_cli: CliWorld, sour
 
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert properties() == ["a/b", "Archive", today, today]
-    assert properties(file=old) == ["a/b", "System", today, today]
+    assert properties(file=old) == ["a/b", "System | Archive", today, today]
     assert properties("--preserve-info", "--attributes", "Hidden") == ["a/b", "Hidden", "2026-01-31", "2026-02-01"]
-    kept = ["a/b", "Hidden | ReadOnly", "2026-01-31", "2026-02-01"]
+    kept = ["a/b", "ReadOnly | Hidden", "2026-01-31", "2026-02-01"]
     assert properties("--preserve-info", "--preserve-permissions", file=old) == kept
     assert show(files_cli, old)["permission_key"] == show(files_cli, source)["permission_key"]
 

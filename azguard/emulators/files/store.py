@@ -316,10 +316,9 @@ def apply_smb_properties(
     if source is not None and (attributes or "").lower() == _SOURCE:
         node.attributes = source.attributes
     elif attributes and attributes.lower() != "preserve":
-        node.attributes = _read_attributes(attributes, node.kind)
-        # A file that is made with none is answered, and read, with this one.
-        if new and node.attributes == "None":
-            node.attributes = "Archive"
+        # A file that is made has this one, whatever others it is given.
+        own = {"Directory"} if node.kind == DIRECTORY else {"Archive"} if new else set()
+        node.attributes = _read_attributes(attributes, own)
     now = answers.format_time(store.now())
     for header, field in TIMES.items():
         value = headers.get(header)
@@ -337,15 +336,15 @@ def apply_smb_properties(
         _apply_permission(store, node, headers)
 
 
-def _read_attributes(text: str, kind: str) -> str:
+def _read_attributes(text: str, own: set[str]) -> str:
     known = {each.lower(): each for each in _ATTRIBUTES}
     try:
-        found = [known[each.strip().lower()] for each in text.split("|")]
+        found = own | {known[each.strip().lower()] for each in text.split("|")}
     except KeyError:
         raise ServiceError("InvalidHeaderValue") from None
-    if kind == DIRECTORY and "Directory" not in found:
-        found = ["Directory", *(each for each in found if each != "None")]
-    return " | ".join(found)
+    if len(found) > 1:
+        found.discard("None")
+    return " | ".join(each for each in _ATTRIBUTES if each in found)
 
 
 def smb_headers(node: Node, parent_id: int) -> dict[str, str]:
