@@ -297,8 +297,10 @@ class WaitReporter:
 
     def tell(self) -> None:
         place = "" if self._told_place is None else f"{_format_place(self._told_place)} in the queue; "
+        if (seconds := math.ceil(self._deadline.remaining)) <= 0:
+            return
         for line in self._told:
-            left = f"; {span(math.ceil(self._deadline.remaining))} left to wait"
+            left = f"; {span(seconds)} left to wait"
             self._settings.say(f"waiting for {self._request.target.address}: {place}{line}{left}")
 
     def build_gave_up(self, seconds: float) -> GaveUp:

@@ -48,6 +48,8 @@ def test_a_reader_waits_for_a_writer(world: Locks) -> None:
 def test_a_writer_gives_up_while_readers_are_inside_and_lets_new_ones_in(world: Locks) -> None:
     lock = world.new()
     reader = world.begin_working(lock, "--shared")
+    hasty = world.run(lock, "--no-wait", "--", "true")
+    assert (hasty.code, "one reader is under" in hasty.err, "left to wait" in hasty.err) == (75, True, False)
     ran = world.run(lock, "--wait", "2s", "--", "true")
     assert (ran.code, "one reader is under" in ran.err, world.state(lock)) == (75, True, "available")
     told = world.cli.call("lock", "log", lock).json[-1]
