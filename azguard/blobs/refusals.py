@@ -140,13 +140,17 @@ def describe_type(found: str | None) -> str:
 
 
 def check_type(target: Target, conditions: Conditions, deadline: Deadline) -> None:
-    """Refuse to put a block blob in the place of a blob of another type.
+    """Refuse to put a block blob in the place of a blob of another type, or of a version that is not there any more.
 
     Not guaranteed: where the write is for no version, another may change the type between the look and the write.
     """
     if conditions.creates_only:
         return
-    _refuse_type(target, conditions.blob_type or _fetch_type(target, deadline))
+    try:
+        _refuse_type(target, conditions.blob_type or _fetch_type(target, deadline))
+    except NotFound as error:
+        if conditions.expected_etag is not None and error.service_code != "ContainerNotFound":
+            raise to_gone(target, conditions.expected_etag, error) from error
 
 
 def _refuse_type(target: Target, found: str | None) -> None:
@@ -161,12 +165,12 @@ def _refuse_type(target: Target, found: str | None) -> None:
 
 def _fetch_type(target: Target, deadline: Deadline) -> str | None:
     try:
-        found = properties.find(target, deadline)
+        found: str | None = properties.fetch(target, Conditions(), deadline).blob_type
     except Forbidden as error:
         raise error.but(
             message=f"{error.message}: so it is not known whether {target} is a block blob", reason="blob_type_unknown"
         ) from error
-    return None if found is None else found.blob_type
+    return found
 
 
 def check_creatable(target: Target, conditions: Conditions, missing: NotFound) -> None:

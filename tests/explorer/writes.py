@@ -192,8 +192,6 @@ def _scenario(
         short=None if is_again else Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
         foreign={} if alphabet is TWICE else {name: FOREIGN[name] for name in others},
         beyond=BEYOND,
-        # A put whose blob its last look did not find is sent all the same, and doubted if its answer is lost.
-        judges_doubts=write is not _put or not is_again or not reads,
         alphabet=alphabet or (USUAL if write is _delete else ONCE),
         is_symmetric=not is_again,
         has_own_clocks=True,

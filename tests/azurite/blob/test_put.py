@@ -126,6 +126,15 @@ def test_a_refused_put_tells_the_same_whatever_its_size(cli: CliWorld, site: str
     assert told["hint"].startswith(f"fetch theirs beside yours: azguard blob get {site}/a -f THEIRS\n")
 
 
+def test_a_put_for_a_version_that_is_gone_is_not_sent(cli: CliWorld, site: str) -> None:
+    etag = cli.call("blob", "put", f"{site}/a", stdin=b"x").json["etag"]
+    cli.call("blob", "delete", f"{site}/a")
+    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
+        ran = cli.through(between.port).call("blob", "put", f"{site}/a", "--etag", etag, stdin=b"y")
+    # Sent, and its answer lost, it would be in doubt for no reason.
+    assert (ran.code, {each.request.method for each in between.log}) == (42, {"HEAD"})
+
+
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("size", [5, LARGE])
 def test_after_a_deletion_the_hint_creates_the_blob_anew(cli: CliWorld, site: str, size: int) -> None:
