@@ -202,10 +202,11 @@ def scenarios() -> Iterator[Scenario]:
     alike: dict[str, Any] = {"is_symmetric": True, "has_own_clocks": True}
     both = _updater("A"), _updater("B")
     yield _scenario("file updates", *both, bound=Bound(switches=1), short=Bound(switches=0), **alike)
-    # Without requests that come late, which between any two steps of two writers are too many.
+    # Requests that come late, between any two steps of two writers, are many: they have a scenario of their own.
     prompt = tuple(each for each in _ALPHABET if each is not Fault.LATE)
     taken: dict[str, Any] = {"bound": Bound(switches=0), "deep": Bound(faults=1, switches=0), **alike}
     yield _scenario("file updates, with a fault", *both, alphabet=prompt, **taken)
+    yield _scenario("file updates, late", *both, alphabet=(Fault.LATE,), **taken)
     yield _scenario("file update", _updater("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     yield _scenario("file put", _putter("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     yield _scenario(
