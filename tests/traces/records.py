@@ -3,9 +3,10 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -122,6 +123,11 @@ class Truth:
         # A write without a lineage has no op.
         return own or [event for event in writes if event.op is None and event.over == over is not None]
 
+    def is_deleted(self, address: str, after: float, before: float) -> bool:
+        """Return whether something was deleted between two moments."""
+        deleted = (e for e in self.of[address] if e.what.startswith("DELETE ") and e.committed)
+        return any(after < each.answered < before for each in deleted)
+
     def ends_lease(self, address: str, before: float) -> bool:
         """Return whether a lease was broken, or what it was on was deleted."""
         return any(e.what in _ENDS_OF_LEASE and e.committed and e.sent < before for e in self.of[address])
@@ -199,3 +205,11 @@ def _find_address(request: Request, service: str) -> str:
     top, leaf = ("share", "file") if service == "file" else ("container", "blob")
     is_whole = "/" not in path or parse_qs(url.query).get("restype") == [top]
     return f"{top}:{path}" if is_whole else f"{leaf}:{path}"
+
+
+def find_end(lease: str, mine: Sequence[Step], at: float) -> float:
+    """Return until when a holder counts on its lease, as of a moment: a term after its last request."""
+    theirs = [step for step in mine if step["lease"] == lease and step.at < at]
+    seconds = next((step["seconds"] for step in theirs if step["action"] == "acquire"), None)
+    begun = [before.at for before, step in pairwise(theirs) if step.step in ("acquired", "renewed")]
+    return float("inf") if seconds is None else max(begun, default=0.0) + float(seconds)
