@@ -278,7 +278,7 @@ class _Server:
     async def _serve(self) -> None:
         """Accept clients until cancelled, which ends every connection too."""
         with socket.create_server((HOST, self._port)) as listening:
-            listening.setblocking(False)  # noqa: FBT003  # it has no keyword
+            listening.settimeout(0)
             self._port = listening.getsockname()[1]
             self._serving = asyncio.current_task()
             self._ready.set()
@@ -299,7 +299,7 @@ class _Server:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError:
             return  # This client has gone already.
-        accepted.setblocking(False)  # noqa: FBT003  # it has no keyword
+        accepted.settimeout(0)
         self._accepted.add(accepted)
         connections.create_task(self._serve_one(accepted))
 

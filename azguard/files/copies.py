@@ -14,6 +14,7 @@ comes back. What a program writes over SMB may move the ETag later only; a snaps
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from azguard import columns
@@ -266,7 +267,7 @@ def _begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> _Be
             operation=FILE_COPY,
             target=made.target,
             given=asked,
-            look=lambda left, made=made: _find_begun(made, left),  # type: ignore[misc]  # bound here
+            look=partial(_find_begun, made),
             resend=False,
             is_undone_by_caller=True,
         )

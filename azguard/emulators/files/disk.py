@@ -5,6 +5,7 @@ count: a symbolic link or a device that such a program made is not there for the
 """
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from azguard.emulators.files.database import ShareRecord
 _PART = 1024 * 1024
 _LONGEST_NAME_BYTES = 255
 _BLOCK_BYTES = 512
+# The last two ranges are the control characters.
+_NEVER_IN_NAMES = re.compile(r'["\\:|<>*?\x00-\x1f\x7f-\x9f]')
 _DEVICES = ("PRN", "AUX", "NUL", "CON", "CLOCK$", *(f"{name}{n}" for name in ("LPT", "COM") for n in range(1, 10)))
 _LONGEST_PATH = 2048
 # A disk keeps 4 KiB at most; the folder of the emulator is a part of that.
@@ -220,7 +223,7 @@ def check_name(path: str) -> None:
     """
     check_length(path)
     name = path.rpartition("/")[2]
-    if any(each in '"\\:|<>*?' or ord(each) < 0x20 or 0x7F <= ord(each) < 0xA0 for each in name):  # noqa: PLR2004  # the control characters
+    if _NEVER_IN_NAMES.search(name):
         raise ServiceError("InvalidResourceName")
     if len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME_BYTES or name.upper() in _DEVICES:
         raise ServiceError("InvalidResourceName")
