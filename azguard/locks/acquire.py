@@ -296,9 +296,9 @@ class WaitReporter:
             self.tell()
 
     def tell(self) -> None:
-        place = "" if self._told_place is None else f"{_format_place(self._told_place)} in the queue; "
         if (seconds := math.ceil(self._deadline.remaining)) <= 0:
             return
+        place = "" if self._told_place is None else f"{_format_place(self._told_place)} in the queue; "
         for line in self._told:
             left = f"; {span(seconds)} left to wait"
             self._settings.say(f"waiting for {self._request.target.address}: {place}{line}{left}")
