@@ -227,9 +227,9 @@ class Checker:
             # A key that is run again after its version was forgotten is another run's: see test_history.
             is_of_one_run = len({process for process, _ in mine}) == 1
             # With what another program deletes goes all that told of the first time.
-            is_known = len(made) > 1 and not self.truth.is_deleted(address, made[0].answered, made[1].answered)
-            if is_known and is_of_one_run and not _TICKET.fullmatch(address):
-                self._found("applied twice", made[1])
+            again = [b for a, b in pairwise(made) if not self.truth.is_deleted(address, a.answered, b.answered)]
+            if again and is_of_one_run and not _TICKET.fullmatch(address):
+                self._found("applied twice", again[0])
             is_bound = mine[0][1].is_update and mine[0][1].guard != "compare"
             blind = [event for event in sent if event.over is None and is_bound]
             if blind:
