@@ -111,7 +111,7 @@ def _is_in_doubt(node: Node | None) -> bool:
 
 
 def _abstract(node: Node) -> Hashable:
-    """Return what a process was told, without content: another writer may have written the same."""
+    """Strip the content from a request and its answer: another writer may have written the same."""
     return node.seen[0] if node.parent else None, _strip(node.seen[-1]), _strip(node.step)
 
 

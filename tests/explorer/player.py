@@ -149,7 +149,7 @@ class Process:
 
     @property
     def remembered(self) -> tuple[Any, ...]:
-        """Return what makes a difference to what it does, besides the time."""
+        """List the facts that its next steps depend on, without the time."""
         return self.name, self.given, self._made
 
     def end(self) -> None:

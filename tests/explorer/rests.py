@@ -34,10 +34,10 @@ class Rest(NamedTuple):
 
 
 def find_rest(*roots: Any) -> Rest:
-    """Return what hangs on objects.
+    """Digest all that code can reach from these objects.
 
     Raises:
-        TypeError: it is not known of one of them what it remembers.
+        TypeError: one of them is of a type whose memory cannot be listed.
     """
     walk = _Walk()
     for root in roots:
@@ -79,7 +79,7 @@ class _Walk:
 
 @lru_cache(maxsize=1000)
 def _choose(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
-    """Return what finds the parts of an object of some type; None if it has none that matter."""
+    """Choose the function that lists the parts of an object of this type; None for a plain value."""
     if issubclass(kind, _PLAIN):
         return None
     if issubclass(kind, _SHARED):
