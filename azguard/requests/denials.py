@@ -42,7 +42,7 @@ class Denial:
     """Why, in one sentence, and the name of the cause with what its hint names."""
 
     message: str
-    reason: str
+    reason: str | None
     values: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -67,11 +67,10 @@ def explain(error: Refusal, code: str | None, target: Target, said: str) -> Deni
             return Denial(
                 f"{host} is the secondary endpoint, which takes no writes", reason="secondary_takes_no_writes"
             )
-    refusal, container = service_codes.FORBIDDEN.get(code or ""), target.address.container
-    if refusal is not None:
-        words = refusal.words.format(container, account.name)
-        return Denial(words, reason=refusal.reason, values={"container": container})
-    return _explain_credentials(error, response.request, code, target, now) or _name(code, said, target)
+    found = _explain_credentials(error, response.request, code, target, now)
+    if found is None and (meaning := service_codes.find_meaning(code or "", target)) is not None:
+        return Denial(meaning.words, meaning.reason, service_codes.name_parents(target))
+    return found or _name(code, said, target)
 
 
 def _explain_credentials(

@@ -5,13 +5,15 @@ where it is proved wrong. See ``calls.ServiceClock`` for what takes something fr
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import NamedTuple
 
 from azguard import times
 from azguard.accounts.account import Target
-from azguard.errors import AzguardError
+from azguard.errors import AzguardError, BadRequest, Exists, Forbidden, Locked, NotFound, Unavailable
 from azguard.wire.failures import Refusal, Response
 
 # The credentials are not accepted, whatever the status.
@@ -46,189 +48,186 @@ _TOLD = r"Time:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"
 _REFUSED_KEY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
-class RefusalWords(NamedTuple):
+class Meaning(NamedTuple):
     """What a code of the service means."""
 
+    kind: type[AzguardError]
+    #: They may name ``{target}``, its ``{container}``, ``{parent}`` and ``{account}``, and the ``{code}`` itself.
     words: str
-    reason: str
+    reason: str | None
 
 
-# What is wrong with a table, a queue or a share, which an entity, a message or a file would be in.
-PARENTS = {
-    "ContainerBeingDeleted": RefusalWords("{0} is still being deleted", "container_being_deleted"),
-    "TableBeingDeleted": RefusalWords("{0} is still being deleted", "table_being_deleted"),
-    "QueueBeingDeleted": RefusalWords("{0} is still being deleted", "queue_being_deleted"),
-    "TableNotFound": RefusalWords("there is no table {0}", "table_not_found"),
-    "QueueNotFound": RefusalWords("there is no queue {0}", "queue_not_found"),
-    "ShareBeingDeleted": RefusalWords("{0} is still being deleted", "share_being_deleted"),
-    "ShareNotFound": RefusalWords("there is no share {0}", "share_not_found"),
+# What is not there, in which the resource would be.
+_MISSING = {
+    "ContainerNotFound": ("there is no container {container}", "container_not_found"),
+    "TableNotFound": ("there is no table {container}", "table_not_found"),
+    "QueueNotFound": ("there is no queue {container}", "queue_not_found"),
+    "ShareNotFound": ("there is no share {container}", "share_not_found"),
+    "ParentNotFound": ("there is no directory {parent}", "parent_not_found"),
 }
-# What a 403 means that is not about the credentials, by the container and the account. The services of blobs and queues
-# say 409 of a container that is disabled.
-FORBIDDEN = {
-    "AccountIsDisabled": RefusalWords("the account {1} is disabled", "disabled"),
+# What is on its way to be deleted.
+_BEING_DELETED = {
+    "ContainerBeingDeleted": ("{container} is still being deleted", "container_being_deleted"),
+    "TableBeingDeleted": ("{container} is still being deleted", "table_being_deleted"),
+    "QueueBeingDeleted": ("{container} is still being deleted", "queue_being_deleted"),
+    "ShareBeingDeleted": ("{container} is still being deleted", "share_being_deleted"),
+}
+# What others have open, and what is busy.
+_IN_USE = {
+    "PendingCopyOperation": ("the service still copies into {target}", "copy_not_ended"),
+    "SystemInUse ShareSnapshotInProgress": ("{target} is busy: {code}", "busy"),
+    "SharingViolation FileOpenBySmbClient CannotDeleteFileOrDirectory":
+        ("another program has {target} open", "file_is_open"),
+    "FileLockConflict": ("another program has locked bytes of {target}", "file_is_open"),
+    "ClientCacheFlushDelay": ("another program has {target} open, with writes in its cache", "file_is_open"),
+    "DeletePending SMBDeletePending": ("{target} is deleted as soon as it is closed", "file_delete_pending"),
+    "HandleLimitExceeded": ("{target} is open as often as it can be", "file_is_open"),
+    "ReadOnlyAttribute": ("{target} has the attribute ReadOnly", "file_is_read_only"),
+}  # fmt: skip
+# What is refused because of a lease.
+_LEASED = {
+    "LeaseIdMissing": ("{target} is leased, and no lease id was given", "lease_id_missing"),
+    "LeaseAlreadyPresent": ("{target} is leased by another holder", "leased_by_another"),
+    # Also where nothing is leased at all: the service calls that a mismatch too.
+    "LeaseIdMismatchWithLeaseOperation": ("that lease on {target} is not held", "lease_not_held"),
+    "LeaseNotPresentWithLeaseOperation": ("there is no lease on {target}", "no_lease"),
+    "LeaseLost": ("the lease on {target} is not held any more", "lease_over"),
+    "LeaseIsBreakingAndCannotBeAcquired":
+        ("the lease on {target} is being broken, so it cannot be acquired", "leased_by_another"),
+    "LeaseIsBreakingAndCannotBeChanged":
+        ("the lease on {target} is being broken, and its id cannot be changed any more", "lease_breaking"),
+    "LeaseIsBrokenAndCannotBeRenewed": ("the lease on {target} was broken, and cannot be renewed", "lease_broken"),
+    "LeaseAlreadyBroken": ("the lease on {target} is broken already", "lease_broken_already"),
+    "DeleteShareWhenSnapshotLeased": ("a snapshot of {target} is leased", "snapshot_is_leased"),
+    "InfiniteLeaseDurationRequired": ("the lease on {target} must be infinite for this", "infinite_lease_required"),
+}  # fmt: skip
+# What the service does not do so often. The first code is spelt like that.
+_THROTTLED = {
+    "SnaphotOperationRateExceeded SnapshotOperationRateExceeded": ("snapshots of {target} are taken too fast", "busy"),
+    "AccountBeingCreated": ("the account is still being made", "account_being_created"),
+}
+# What is forbidden to all credentials, with a 403 or a 409.
+_FORBIDDEN = {
+    "AccountIsDisabled": ("the account {account} is disabled", "disabled"),
     # The endpoint of a secondary region takes no writes.
-    "InsufficientAccountPermissions": RefusalWords(
-        "the account {1} does not allow this now: its reads or its writes are switched off", "disabled"
-    ),
-    "ShareSizeLimitReached": RefusalWords("the share {0} is full: it holds what its quota allows", "share_is_full"),
-    "ContainerDisabled": RefusalWords("the container {0} was disabled by an administrator", "disabled"),
-    "QueueDisabled": RefusalWords("the queue {0} was disabled by an administrator", "disabled"),
-    "ShareDisabled": RefusalWords("the share {0} was disabled by an administrator", "disabled"),
-    "RequestForbiddenByContainerEncryptionPolicy": RefusalWords(
-        "the container {0} takes no encryption scope but its own", "container_of_one_scope"
-    ),
-    **{
-        code: RefusalWords("the account {1} cannot use its key, which is in a key vault", "key_vault_out_of_reach")
-        for code in ("KeyVaultAccessTokenCannotBeAcquired", "KeyVaultEncryptionKeyNotFound", "KeyVaultVaultNotFound")
-    },
-}
-# What else an administrator forbids, with a 409; by the account, the resource and the container.
-POLICIES = {
-    "ContainerHasLegalHold": RefusalWords("the container {2} is under a legal hold", "container_immutable"),
-    "ContainerImmutabilityPolicyLocked": RefusalWords("the container {2} has a locked policy", "container_immutable"),
-    "BlobImmutableDueToPolicy": RefusalWords("{1} is immutable by policy", "immutable"),
-    "BlobImmutableDueToLegalHold": RefusalWords("{1} is under a legal hold", "immutable"),
-    "PublicAccessNotPermitted": RefusalWords("the account {0} allows no readers without a login", "no_public_access"),
-}
-# What a service means by a 400 that its message does not tell.
-LIMITS = {
-    "MetadataTooLarge": RefusalWords(
-        "its metadata would have more than 8 KiB, azguard's own entry included", "metadata_full"
-    ),
-}
-# The same of the Table service, with its 413.
-TABLES = {
-    **LIMITS,
-    "InvalidInput": RefusalWords("a value or the filter is not what the service understands", "table_input"),
-    "PropertyLimitExceeded": RefusalWords("the entity has more than 252 properties", "too_many_properties"),
-    "TooManyProperties": RefusalWords("the entity has more than 252 properties", "too_many_properties"),
-    "EntityTooLarge": RefusalWords("the entity has more than 1 MiB", "value_too_large"),
-    "RequestBodyTooLarge": RefusalWords("the request is too large", "value_too_large"),
-    "PropertyValueTooLarge": RefusalWords("a property has more than 64 KiB", "value_too_large"),
-    "KeyValueTooLarge": RefusalWords("a key has more than 1 KiB", "key_too_long"),
-    "PropertyNameTooLong": RefusalWords(
-        "the name of a property has more than 255 characters", "property_name_too_long"
-    ),
-    "PropertyNameInvalid": RefusalWords("the name of a property is not valid", "property_name_malformed"),
-    "PropertiesNeedValue": RefusalWords("a key is missing", "entity_without_key"),
-    "DuplicatePropertiesSpecified": RefusalWords("a property is given twice", "property_given_twice"),
-    "InvalidValueType": RefusalWords("a value does not have the type of its property", "value_of_other_type"),
-    "OutOfRangeInput": RefusalWords("a value is beyond what its type takes", "value_out_of_range"),
-}
-# What else a conflict may be.
-STATES = {
-    "BlobArchived": RefusalWords("{0} is in the archive", "blob_is_archived"),
-    "BlobBeingRehydrated": RefusalWords("{0} is still on its way out of the archive", "blob_is_rehydrating"),
-    "SnapshotsPresent": RefusalWords("{0} has snapshots", "has_snapshots"),
-    "InvalidBlobType": RefusalWords("{0} is a blob of another type", "blob_of_other_type"),
-    "BlobIsSealed": RefusalWords("{0} is sealed", "blob_is_sealed"),
-    "ShareHasSnapshots": RefusalWords("{0} has snapshots", "share_has_snapshots"),
-    "DirectoryNotEmpty": RefusalWords("{0} is not empty", "directory_not_empty"),
-    "BlockCountExceedsLimit": RefusalWords("{0} has all the blocks that it can have", "too_many_blocks"),
-    "SnapshotCountExceeded": RefusalWords("{0} has all the snapshots that it can have", "too_many_snapshots"),
-    "ShareSnapshotCountExceeded": RefusalWords("{0} has all the snapshots that it can have", "too_many_snapshots"),
-    "DirectoryIsNotEmpty": RefusalWords("{0} is a directory, and not empty", "blob_directory_not_empty"),
-    **{
-        code: RefusalWords("an account with a hierarchical namespace cannot do it", "no_flat_namespace")
-        for code in (
-            "FeatureNotYetSupportedForHierarchicalNamespaceAccounts",
-            "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts",
-        )
-    },
-    "BlobOperationNotSupported": RefusalWords("{0} was made through Data Lake Storage", "made_through_data_lake"),
-    "BlobUsesCustomerSpecifiedEncryption": RefusalWords(
-        "{0} is encrypted with a key or in a scope that its writer gave", "key_of_the_writer"
-    ),
-    "BlobCustomerSpecifiedEncryptionMismatch": RefusalWords(
-        "{0} is encrypted with another key or in another scope", "encrypted_with_another_key"
-    ),
-    "BlobDoesNotUseCustomerSpecifiedEncryption": RefusalWords(
-        "{0} is not encrypted with a key that its writer gave", "not_encrypted_with_a_key"
-    ),
-    "BlobNotArchived": RefusalWords("{0} is not in the archive", "not_in_archive"),
-    "InvalidBlobTier": RefusalWords("this type of blob has no such tier", "no_such_tier"),
-    "BlobAccessTierNotSupportedForAccountType": RefusalWords("this kind of account has no such tier", "no_such_tier"),
-    **{
-        code: RefusalWords("{0} is too large for that tier", "no_such_tier")
-        for code in ("BlobTierInadequateForContentLength", "ContentLengthLargerThanTierLimit")
-    },
-    "CannotChangeToLowerTier": RefusalWords("a page blob does not get a lower tier", "no_such_tier"),
-    **{
-        code: RefusalWords("no such copy into {0} is pending", "no_such_copy")
-        for code in ("NoPendingCopyOperation", "CopyIdMismatch")
-    },
-    "CopyAcrossAccountsNotSupported": RefusalWords("the source is of another account", "source_of_other_account"),
-    "InvalidSourceBlobType": RefusalWords("the source is a blob of another type", "source_of_other_type"),
-    "SequenceNumberIncrementTooLarge": RefusalWords("its sequence number would be too large", "sequence_too_large"),
-    "ContainerQuotaDowngradeNotAllowed": RefusalWords("its quota was made smaller too recently", "quota_too_recent"),
-    "ShareSnapshotOperationNotSupported": RefusalWords("a snapshot of a share is only read", "snapshot_only_read"),
-    "FileGenerationMismatch": RefusalWords("{0} was made anew since that snapshot", "file_made_anew"),
+    "InsufficientAccountPermissions":
+        ("the account {account} does not allow this now: its reads or its writes are switched off", "disabled"),
+    "ShareSizeLimitReached": ("the share {container} is full: it holds what its quota allows", "share_is_full"),
+    "ContainerDisabled": ("the container {container} was disabled by an administrator", "disabled"),
+    "QueueDisabled": ("the queue {container} was disabled by an administrator", "disabled"),
+    "ShareDisabled": ("the share {container} was disabled by an administrator", "disabled"),
+    "RequestForbiddenByContainerEncryptionPolicy":
+        ("the container {container} takes no encryption scope but its own", "container_of_one_scope"),
+    "KeyVaultAccessTokenCannotBeAcquired KeyVaultEncryptionKeyNotFound KeyVaultVaultNotFound":
+        ("the account {account} cannot use its key, which is in a key vault", "key_vault_out_of_reach"),
+    "ContainerHasLegalHold": ("the container {container} is under a legal hold", "container_immutable"),
+    "ContainerImmutabilityPolicyLocked": ("the container {container} has a locked policy", "container_immutable"),
+    "BlobImmutableDueToPolicy": ("{target} is immutable by policy", "immutable"),
+    "BlobImmutableDueToLegalHold": ("{target} is under a legal hold", "immutable"),
+    "PublicAccessNotPermitted": ("the account {account} allows no readers without a login", "no_public_access"),
+}  # fmt: skip
+# What does not fit the state of a resource, or a limit.
+_UNFIT = {
+    "MetadataTooLarge": ("its metadata would have more than 8 KiB, azguard's own entry included", "metadata_full"),
+    "BlobArchived": ("{target} is in the archive", "blob_is_archived"),
+    "BlobBeingRehydrated": ("{target} is still on its way out of the archive", "blob_is_rehydrating"),
+    "SnapshotsPresent": ("{target} has snapshots", "has_snapshots"),
+    "InvalidBlobType": ("{target} is a blob of another type", "blob_of_other_type"),
+    "BlobIsSealed": ("{target} is sealed", "blob_is_sealed"),
+    "ShareHasSnapshots": ("{target} has snapshots", "share_has_snapshots"),
+    "DirectoryNotEmpty": ("{target} is not empty", "directory_not_empty"),
+    "BlockCountExceedsLimit": ("{target} has all the blocks that it can have", "too_many_blocks"),
+    "SnapshotCountExceeded ShareSnapshotCountExceeded":
+        ("{target} has all the snapshots that it can have", "too_many_snapshots"),
+    "DirectoryIsNotEmpty": ("{target} is a directory, and not empty", "blob_directory_not_empty"),
+    "FeatureNotYetSupportedForHierarchicalNamespaceAccounts BlobApiNotYetSupportedForHierarchicalNamespaceAccounts":
+        ("an account with a hierarchical namespace cannot do it", "no_flat_namespace"),
+    "BlobOperationNotSupported": ("{target} was made through Data Lake Storage", "made_through_data_lake"),
+    "BlobUsesCustomerSpecifiedEncryption":
+        ("{target} is encrypted with a key or in a scope that its writer gave", "key_of_the_writer"),
+    "BlobCustomerSpecifiedEncryptionMismatch":
+        ("{target} is encrypted with another key or in another scope", "encrypted_with_another_key"),
+    "BlobDoesNotUseCustomerSpecifiedEncryption":
+        ("{target} is not encrypted with a key that its writer gave", "not_encrypted_with_a_key"),
+    "BlobNotArchived": ("{target} is not in the archive", "not_in_archive"),
+    "InvalidBlobTier": ("this type of blob has no such tier", "no_such_tier"),
+    "BlobAccessTierNotSupportedForAccountType": ("this kind of account has no such tier", "no_such_tier"),
+    "BlobTierInadequateForContentLength ContentLengthLargerThanTierLimit":
+        ("{target} is too large for that tier", "no_such_tier"),
+    "CannotChangeToLowerTier": ("a page blob does not get a lower tier", "no_such_tier"),
+    "NoPendingCopyOperation CopyIdMismatch": ("no such copy into {target} is pending", "no_such_copy"),
+    "CopyAcrossAccountsNotSupported": ("the source is of another account", "source_of_other_account"),
+    "InvalidSourceBlobType": ("the source is a blob of another type", "source_of_other_type"),
+    "SequenceNumberIncrementTooLarge": ("its sequence number would be too large", "sequence_too_large"),
+    "ContainerQuotaDowngradeNotAllowed": ("its quota was made smaller too recently", "quota_too_recent"),
+    "ShareSnapshotOperationNotSupported": ("a snapshot of a share is only read", "snapshot_only_read"),
+    "FileGenerationMismatch": ("{target} was made anew since that snapshot", "file_made_anew"),
     # No other body is too large: tables have words of their own.
-    **{
-        code: RefusalWords("a message has at most 64 KiB", "message_too_large")
-        for code in ("MessageTooLarge", "RequestBodyTooLarge")
-    },
-    "FeatureVersionMismatch": RefusalWords(
-        "{0} has a property that this version of the service's API does not know", "api_version"
+    "MessageTooLarge RequestBodyTooLarge": ("a message has at most 64 KiB", "message_too_large"),
+    "FeatureVersionMismatch":
+        ("{target} has a property that this version of the service's API does not know", "api_version"),
+}  # fmt: skip
+# What the Table service means by its own codes, and by those that others share.
+_UNFIT_FOR_TABLES = {
+    "InvalidInput": ("a value or the filter is not what the service understands", "table_input"),
+    "PropertyLimitExceeded TooManyProperties": ("the entity has more than 252 properties", "too_many_properties"),
+    "EntityTooLarge": ("the entity has more than 1 MiB", "value_too_large"),
+    "RequestBodyTooLarge": ("the request is too large", "value_too_large"),
+    "PropertyValueTooLarge": ("a property has more than 64 KiB", "value_too_large"),
+    "KeyValueTooLarge": ("a key has more than 1 KiB", "key_too_long"),
+    "PropertyNameTooLong": ("the name of a property has more than 255 characters", "property_name_too_long"),
+    "PropertyNameInvalid": ("the name of a property is not valid", "property_name_malformed"),
+    "PropertiesNeedValue": ("a key is missing", "entity_without_key"),
+    "DuplicatePropertiesSpecified": ("a property is given twice", "property_given_twice"),
+    "InvalidValueType": ("a value does not have the type of its property", "value_of_other_type"),
+    "OutOfRangeInput": ("a value is beyond what its type takes", "value_out_of_range"),
+}
+
+
+def _list(kind: type[AzguardError], *tables: Mapping[str, tuple[str, str | None]]) -> dict[str, Meaning]:
+    return {code: Meaning(kind, *row) for rows in tables for codes, row in rows.items() for code in codes.split()}
+
+
+BUSY = _list(Locked, _IN_USE)
+TABLES = _list(BadRequest, _UNFIT_FOR_TABLES)
+MEANINGS = {
+    **_list(NotFound, _MISSING),
+    **_list(Locked, _BEING_DELETED, _LEASED),
+    **BUSY,
+    **_list(Unavailable, _THROTTLED),
+    **_list(Forbidden, _FORBIDDEN),
+    **_list(BadRequest, _UNFIT),
+}
+# What all codes mean that are spelt alike; the first that fits holds.
+FAMILIES = {
+    "LeaseIdMismatch*": Meaning(Locked, "{target} is leased under another id", "leased_under_another_id"),
+    "LeaseNotPresent*": Meaning(Locked, "the lease on {target} is not held any more", "lease_over"),
+    "Lease*": Meaning(Locked, "the lease on {target} does not allow it: {code}", "lease_refuses"),
+    "*AlreadyExists": Meaning(Exists, "{target} exists already", None),
+    "*BeingDeleted": Meaning(Locked, "{target} is busy: {code}", "busy"),
+    # Of shares that are paid for as they are provisioned.
+    **dict.fromkeys(
+        ("FileShareProvisioned*", "TotalShares*"),
+        Meaning(BadRequest, "a limit of the account or of the share does not allow it", "not_provisioned"),
     ),
 }
 #: The reasons of a refusal because of the key, or the scope, with which a blob is encrypted.
 OF_ENCRYPTION = ("key_of_the_writer", "encrypted_with_another_key", "not_encrypted_with_a_key")
-# How the codes of shares begin that are paid for as they are provisioned.
-_PROVISIONED = ("FileShareProvisioned", "TotalShares")
-_NOT_PROVISIONED = RefusalWords("a limit of the account or of the share does not allow it", "not_provisioned")
-# What the service does not do so often. The code is spelt like that.
-THROTTLED = {
-    "SnaphotOperationRateExceeded": RefusalWords("snapshots of {0} are taken too fast", "busy"),
-    "SnapshotOperationRateExceeded": RefusalWords("snapshots of {0} are taken too fast", "busy"),
-    "AccountBeingCreated": RefusalWords("the account is still being made", "account_being_created"),
-}
-# What is in use: others have it open, or it is on its way to be deleted or copied.
-BUSY = {
-    "PendingCopyOperation": RefusalWords("the service still copies into {0}", "copy_not_ended"),
-    **{code: RefusalWords("{0} is busy: {1}", "busy") for code in ("SystemInUse", "ShareSnapshotInProgress")},
-    "SharingViolation": RefusalWords("another program has {0} open", "file_is_open"),
-    "FileOpenBySmbClient": RefusalWords("another program has {0} open", "file_is_open"),
-    "CannotDeleteFileOrDirectory": RefusalWords("another program has {0} open", "file_is_open"),
-    "FileLockConflict": RefusalWords("another program has locked bytes of {0}", "file_is_open"),
-    "ClientCacheFlushDelay": RefusalWords("another program has {0} open, with writes in its cache", "file_is_open"),
-    "DeletePending": RefusalWords("{0} is deleted as soon as it is closed", "file_delete_pending"),
-    "SMBDeletePending": RefusalWords("{0} is deleted as soon as it is closed", "file_delete_pending"),
-    "HandleLimitExceeded": RefusalWords("{0} is open as often as it can be", "file_is_open"),
-    "ReadOnlyAttribute": RefusalWords("{0} has the attribute ReadOnly", "file_is_read_only"),
-}
-# What a refusal because of a lease means, by how its code begins; the first that fits holds.
-LEASES = {
-    "LeaseIdMissing": RefusalWords("{0} is leased, and no lease id was given", "lease_id_missing"),
-    "LeaseAlreadyPresent": RefusalWords("{0} is leased by another holder", "leased_by_another"),
-    # Also where nothing is leased at all: the service calls that a mismatch too.
-    "LeaseIdMismatchWithLeaseOperation": RefusalWords("that lease on {0} is not held", "lease_not_held"),
-    "LeaseIdMismatch": RefusalWords("{0} is leased under another id", "leased_under_another_id"),
-    "LeaseNotPresentWithLeaseOperation": RefusalWords("there is no lease on {0}", "no_lease"),
-    "LeaseNotPresent": RefusalWords("the lease on {0} is not held any more", "lease_over"),
-    "LeaseLost": RefusalWords("the lease on {0} is not held any more", "lease_over"),
-    "LeaseIsBreakingAndCannotBeAcquired": RefusalWords(
-        "the lease on {0} is being broken, so it cannot be acquired", "leased_by_another"
-    ),
-    "LeaseIsBreakingAndCannotBeChanged": RefusalWords(
-        "the lease on {0} is being broken, and its id cannot be changed any more", "lease_breaking"
-    ),
-    "LeaseIsBrokenAndCannotBeRenewed": RefusalWords(
-        "the lease on {0} was broken, and cannot be renewed", "lease_broken"
-    ),
-    "LeaseAlreadyBroken": RefusalWords("the lease on {0} is broken already", "lease_broken_already"),
-    "Lease": RefusalWords("the lease on {0} does not allow it: {1}", "lease_refuses"),
-    "DeleteShareWhenSnapshotLeased": RefusalWords("a snapshot of {0} is leased", "snapshot_is_leased"),
-    "InfiniteLeaseDurationRequired": RefusalWords(
-        "the lease on {0} must be infinite for this", "infinite_lease_required"
-    ),
-}
 
 
-def find_state(code: str) -> RefusalWords | None:
-    """Return the words for a code about a state or a limit of a resource; None if it is not known."""
-    return _NOT_PROVISIONED if code.startswith(_PROVISIONED) else STATES.get(code)
+def find_meaning(code: str, target: Target) -> Meaning | None:
+    """Return what a code means in an answer about a resource, its words filled in; None if the code is not known."""
+    found = (TABLES.get(code) if target.kind.service == "table" else None) or MEANINGS.get(code)
+    found = found or next((each for pattern, each in FAMILIES.items() if fnmatchcase(code, pattern)), None)
+    if found is None:
+        return None
+    names = {"account": target.account.name, **name_parents(target)}
+    return found._replace(words=found.words.format(target=target, code=code, **names))
+
+
+def name_parents(target: Target) -> dict[str, str]:
+    """Return the names of what a resource is in, for words about it."""
+    return {"container": target.address.container, "parent": "/".join(target.address.parts).rpartition("/")[0]}
 
 
 def service_code(error: BaseException) -> str | None:

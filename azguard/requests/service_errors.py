@@ -21,14 +21,14 @@ from azguard.wire import client
 from azguard.wire.failures import NoAnswer, NotOfTheService, Refusal, Unreadable
 
 _SAYS_LATER = (408, 429)
+_CONFLICTS = (409, 412)
 # What stands below the service's sentence.
 _NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
-_BEING_DELETED = service_codes.RefusalWords("{0} is busy: {1}", "busy")
 # The blob was made anew, which is a change like any other.
 _OVERWRITTEN = "BlobOverwritten"
 _QUOTE = '"'
-# A code that is not known here.
-_UNCLEAR = service_codes.RefusalWords("the service refused this for {0}: {1}", "refusal_unclear")
+# Of a code that is not known here.
+_UNCLEAR = "refusal_unclear"
 
 
 def build_wrong_range(target: Target, detail: str) -> errors.Unavailable:
@@ -58,9 +58,11 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
     }
     if code in service_codes.AUTHENTICATION or found in (401, 403):
         return _build_denial(error, code, target, facts)
-    # A file that an SMB client has open is answered with 400, 408 or 500 too.
-    if found in (409, 412) or code in service_codes.BUSY:
-        return _explain(found, code or "", target, expected_etag, facts, _first_line(error))
+    meaning = service_codes.find_meaning(code or "", target)
+    if meaning is not None:
+        return _build_meant(meaning, error, target, facts)
+    if found in _CONFLICTS:
+        return _build_conflict(error, target, expected_etag, facts)
     return _by_status(found, code, error, target, facts)
 
 
@@ -82,7 +84,7 @@ def _by_status(
     if found == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return _not_asked(NotOfTheService(found, {}), target, facts)
     if found == HTTPStatus.NOT_FOUND:
-        return _not_found(target, code, facts)
+        return errors.NotFound(f"there is no {target.kind.noun} {target}", **facts)
     if code in service_codes.NOT_IMPLEMENTED:
         return errors.BadRequest(
             f"the emulator cannot do this to {target}; nothing was done", reason="not_in_emulator", **facts
@@ -90,7 +92,7 @@ def _by_status(
     if found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in _SAYS_LATER:
         has_words = error.response is not None and error.response.content
         return _build_unavailable(found, code, _first_line(error) if has_words else None, target, facts)
-    return _build_bad_request(code, error, target, facts)
+    return _build_bad_request(error, facts)
 
 
 class _AskedWait(NamedTuple):
@@ -130,17 +132,8 @@ def _build_denial(error: Refusal, code: str | None, target: Target, facts: dict[
     return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
 
 
-def _build_bad_request(code: str | None, error: Refusal, target: Target, facts: dict[str, Any]) -> errors.BadRequest:
-    limits = service_codes.TABLES if target.kind.service == "table" else service_codes.LIMITS
-    refusal = limits.get(code or "") or service_codes.find_state(code or "")
-    if refusal is not None:
-        return errors.BadRequest(
-            f"the service refused this for {target}: {refusal.words.format(target)}",
-            detail=(_first_line(error),),
-            reason=refusal.reason,
-            **facts,
-        )
-    said, is_of_header = str(error), code == "InvalidHeaderValue"
+def _build_bad_request(error: Refusal, facts: dict[str, Any]) -> errors.BadRequest:
+    said, is_of_header = str(error), error.code == "InvalidHeaderValue"
     is_of_emulator = is_of_header and "API version" in said
     # An answer to a HEAD does not say which header.
     is_bare = error.response is None or not error.response.content
@@ -184,30 +177,6 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
     )
 
 
-def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> errors.NotFound:
-    container = target.address.container
-    values = {"container": container}
-    if code == "ShareNotFound" and (snapshot := target.address.snapshot):
-        return errors.NotFound(
-            f"there is no share {container}, or it has no snapshot {snapshot}",
-            reason="share_snapshot_not_found",
-            values=values,
-            **facts,
-        )
-    if code in service_codes.PARENTS:
-        refusal = service_codes.PARENTS[code]
-        return errors.NotFound(refusal.words.format(container), reason=refusal.reason, values=values, **facts)
-    if code == "ParentNotFound":
-        parent = "/".join(target.address.parts).rpartition("/")[0]
-        values = {"parent": parent}
-        return errors.NotFound(f"there is no directory {parent}", reason="parent_not_found", values=values, **facts)
-    if code != "ContainerNotFound":
-        return errors.NotFound(f"there is no {target.kind.noun} {target}", **facts)
-    inside = len(target.address.parts) > 1
-    message = f"there is no container {container}" if inside else f"there is no {target.kind.noun} {target}"
-    return errors.NotFound(message, reason="container_not_found", values=values, **facts)
-
-
 def _explain_no_answer(error: BaseException, target: Target) -> errors.AzguardError:
     if isinstance(error, Unreadable):
         return build_unreadable(target, _first_line(error))
@@ -229,29 +198,33 @@ def _first_line(error: BaseException) -> str:
     return sentence or service_codes.service_code(error) or str(service_codes.status(error) or type(error).__name__)
 
 
-def _explain(
-    status: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any], said: str
+def _build_meant(
+    meaning: service_codes.Meaning, error: Refusal, target: Target, facts: dict[str, Any]
 ) -> errors.AzguardError:
-    """Return our error for a conflict, by its code and then by its status.
+    """Return the error of a code that is known."""
+    words, values = meaning.words, service_codes.name_parents(target)
+    if error.code == "ShareNotFound" and (snapshot := target.address.snapshot):
+        words = f"{words}, or it has no snapshot {snapshot}"
+        return errors.NotFound(words, reason="share_snapshot_not_found", values=values, **facts)
+    if meaning.kind is errors.BadRequest:
+        words = f"the service refused this for {target}: {words}"
+        facts["detail"] = () if error.status_code in _CONFLICTS else (_first_line(error),)
+    return meaning.kind(words, reason=meaning.reason, values=values, **facts)
 
-    ``facts`` are fields of every error; ``said`` is the service's own sentence, for a code that is not known.
-    """
-    known = _find_known(code, target, facts)
-    if known is not None:
-        return known
-    if service_codes.is_of_condition(status, code) or code == _OVERWRITTEN:
+
+def _build_conflict(
+    error: Refusal, target: Target, expected_etag: str | None, facts: dict[str, Any]
+) -> errors.AzguardError:
+    """Return the error of a conflict that no known code explains."""
+    code = error.code or ""
+    if service_codes.is_of_condition(error.status_code, code) or code == _OVERWRITTEN:
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
     if code == service_codes.TYPE_MISMATCH:
         return _build_type_mismatch(target, facts)
-    state = service_codes.find_state(code)
-    values = {"container": target.address.container}
-    if state is not None:
-        message = f"the service refused this for {target}: {state.words.format(target)}"
-        return errors.BadRequest(message, reason=state.reason, values=values, **facts)
     return errors.BadRequest(
-        _UNCLEAR.words.format(target, code or status),
-        detail=(said,),
-        reason=_UNCLEAR.reason,
+        f"the service refused this for {target}: {code or error.status_code}",
+        detail=(_first_line(error),),
+        reason=_UNCLEAR,
         expected_etag=expected_etag,
         **facts,
     )
@@ -260,35 +233,10 @@ def _explain(
 def judge_unclear(refusal: errors.AzguardError, target: Target, found_etag: str | None) -> errors.AzguardError:
     """Return the error for a refusal with an unknown code, after a read: a conflict only if the version moved."""
     expected = refusal.expected_etag
-    is_unclear = refusal.reason == _UNCLEAR.reason and expected is not None and found_etag is not None
+    is_unclear = refusal.reason == _UNCLEAR and expected is not None and found_etag is not None
     if not is_unclear or str(found_etag).strip(_QUOTE) == str(expected).strip(_QUOTE):
         return refusal
     return refusal.as_kind(errors.Changed, message=_describe_change(target, expected), reason=None)
-
-
-def _find_known(code: str, target: Target, facts: dict[str, Any]) -> errors.AzguardError | None:
-    """Return the error of a code that means the same with either status, or None."""
-    container = target.address.container
-    for beginning, refusal in service_codes.LEASES.items():
-        if code.startswith(beginning):
-            return errors.Locked(refusal.words.format(target, code), reason=refusal.reason, **facts)
-    if code.endswith("AlreadyExists"):
-        return errors.Exists(f"{target} exists already", **facts)
-    if (parent := service_codes.PARENTS.get(code)) is not None:
-        return errors.Locked(parent.words.format(container), reason=parent.reason, **facts)
-    if code in service_codes.BUSY or code.endswith("BeingDeleted"):
-        busy = service_codes.BUSY.get(code, _BEING_DELETED)
-        return errors.Locked(busy.words.format(target, code), reason=busy.reason, **facts)
-    if (throttled := service_codes.THROTTLED.get(code)) is not None:
-        return errors.Unavailable(throttled.words.format(target), reason=throttled.reason, **facts)
-    if (forbidden := service_codes.FORBIDDEN.get(code)) is not None:
-        return errors.Forbidden(
-            forbidden.words.format(container, target.account.name), reason=forbidden.reason, **facts
-        )
-    if (policy := service_codes.POLICIES.get(code)) is not None:
-        words = policy.words.format(target.account.name, target, container)
-        return errors.Forbidden(words, reason=policy.reason, values={"container": container}, **facts)
-    return None
 
 
 def _build_type_mismatch(target: Target, facts: dict[str, Any]) -> errors.BadRequest:

@@ -9,6 +9,7 @@ from azguard import errors
 from azguard.cli.words import hints
 from azguard.cli.words.hints import HINTS, PAGES, WORDS, in_words
 from azguard.errors import UsageError
+from azguard.requests import service_codes
 from tests.support.cases import cases
 from tests.support.sources import READS_SOURCES, list_nodes
 from tests.unit.test_layers import MODULES, room
@@ -17,7 +18,7 @@ pytestmark = READS_SOURCES
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
-ERRORS |= {"Denial", "Explanation", "Login", "RefusalWords", "SmbRefusal"}
+ERRORS |= {"Denial", "Explanation", "Login", "SmbRefusal"}
 ERRORS |= {"build_changed", "build_incomplete", "build_interrupted", "confirm", "never_read", "replace"}
 ERRORS |= {"explain_unwritable", "replace_compared", "require_version"}
 # What the functions among the words look for.
@@ -40,10 +41,10 @@ def reasons() -> frozenset[str]:
         for call in list_nodes(path):
             name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
             if isinstance(call, ast.Call) and name in ERRORS:
-                given = [each.value for each in call.keywords if each.arg == "reason"]
-                for each in call.args[1:] if name == "RefusalWords" else given:
+                for each in (each.value for each in call.keywords if each.arg == "reason"):
                     found |= constants(each)
-    return frozenset(found)
+    of_codes = (*service_codes.MEANINGS.values(), *service_codes.TABLES.values(), *service_codes.FAMILIES.values())
+    return frozenset(found | {each.reason for each in of_codes if each.reason})
 
 
 def test_every_reason_has_a_row_and_every_row_a_reason() -> None:
