@@ -5,15 +5,13 @@ REST reference.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
 from azguard.accounts.account import PERMISSIONS, RESOURCE_TYPES, SERVICE_LETTERS, Auth, Sas, Target, read_sas
-from azguard.frozen import frozen
 from azguard.requests import service_codes
 from azguard.times import find_http_date, iso, span
-from azguard.wire.failures import Refusal, SentRequest
+from azguard.wire.failures import Cause, Refusal, SentRequest
 
 # Which service the resource types of a service SAS are of.
 _SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob", "f": "file", "s": "file"}
@@ -37,45 +35,29 @@ _BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw", "immut
 _FILES_BY_COMP = {"list": "l", "listhandles": "l", "lease": "wd", "forceclosehandles": "wd"}
 
 
-@frozen
-class Denial:
-    """Why, in one sentence, and the name of the cause with what its hint names."""
-
-    message: str
-    reason: str | None
-    values: Mapping[str, object] = field(default_factory=dict)
-
-
-def explain(error: Refusal, code: str | None, target: Target, said: str) -> Denial:
+def explain(error: Refusal, code: str | None, target: Target, said: str) -> Cause:
     """Return why the service answered 401 or 403 to a request with the credentials of a target.
 
     ``said`` is the service's own sentence, for a code that is not known.
     """
     response = error.response
     if response is None:
-        return Denial(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
+        return Cause(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
     told = service_codes.find_time(str(error)) or find_http_date(response.headers.get("Date"))
     now = told or datetime.now(UTC)
-    account = target.account
-    if code == "KeyBasedAuthenticationNotPermitted":
-        return Denial(
-            f"account {account.name} accepts neither keys nor a SAS made with them", reason="keys_not_accepted"
-        )
     if code == "InsufficientAccountPermissions" and response.request.method not in ("GET", "HEAD"):
         host = urlsplit(target.endpoint).hostname or ""
         if host.partition(".")[0].endswith("-secondary"):
-            return Denial(
-                f"{host} is the secondary endpoint, which takes no writes", reason="secondary_takes_no_writes"
-            )
+            return Cause(f"{host} is the secondary endpoint, which takes no writes", reason="secondary_takes_no_writes")
     found = _explain_credentials(error, response.request, code, target, now)
     if found is None and (meaning := service_codes.find_meaning(code or "", target)) is not None:
-        return Denial(meaning.words, meaning.reason, service_codes.name_parents(target))
+        return Cause(meaning.words, meaning.reason, service_codes.name_parents(target))
     return found or _name(code, said, target)
 
 
 def _explain_credentials(
     error: Refusal, request: SentRequest, code: str | None, target: Target, now: datetime
-) -> Denial | None:
+) -> Cause | None:
     """Return the denial that the credentials explain; None where the code blames another cause."""
     account = target.account
     if account.auth is Auth.SAS:
@@ -84,17 +66,17 @@ def _explain_credentials(
         return _explain_key(request, code, target, now)
     if account.auth is Auth.ANONYMOUS:
         is_private = code in _OF_ANONYMOUS
-        return Denial(f"{_describe(target)} is not public", reason="not_public") if is_private else None
+        return Cause(f"{_describe(target)} is not public", reason="not_public") if is_private else None
     return _explain_login(error, code, target)
 
 
-def _name(code: str | None, said: str, target: Target) -> Denial:
+def _name(code: str | None, said: str, target: Target) -> Cause:
     """Return a refusal that blames no part of the credentials, because the code does not."""
     told = ": ".join(dict.fromkeys(filter(None, (code, said))))
-    return Denial(f"the service does not allow this to {_describe(target)}: {told}", reason="refusal_unclear")
+    return Cause(f"the service does not allow this to {_describe(target)}: {told}", reason="refusal_unclear")
 
 
-def _explain_sas(token: Sas, request: SentRequest, code: str | None, target: Target, now: datetime) -> Denial:
+def _explain_sas(token: Sas, request: SentRequest, code: str | None, target: Target, now: datetime) -> Cause:
     found = (
         _check_time(token, now)
         or _check_place(token, request, code, target)
@@ -105,51 +87,44 @@ def _explain_sas(token: Sas, request: SentRequest, code: str | None, target: Tar
     if code in _MISMATCHES:
         fields = {"ss": token.services, "srt": token.resource_types, "sr": token.resource, "spr": token.protocols}
         has = " ".join(f"{name}={value}" for name, value in fields.items() if value)
-        return Denial(
-            f"the SAS does not allow this to {_describe(target)}: {code}; it has {has}", reason="sas_unsuitable"
-        )
+        return _refuse(target, f"{code}; it has {has}", reason="sas_unsuitable")
     if code == "AuthorizationFailure" and _is_azure(target):
         return _blame_network(target)
     if token.policy is not None:
-        return Denial(
-            f"the SAS does not allow this to {_describe(target)}: "
-            f"its stored access policy {token.policy!r} (si) decides",
-            reason="sas_policy_refuses",
-        )
-    return Denial(
-        f"the signature of the SAS does not fit {_describe(target)}",
-        reason="sas_does_not_fit",
-    )
+        why = f"its stored access policy {token.policy!r} (si) decides"
+        return _refuse(target, why, reason="sas_policy_refuses")
+    return Cause(f"the signature of the SAS does not fit {_describe(target)}", reason="sas_does_not_fit")
 
 
-def _check_time(token: Sas, now: datetime) -> Denial | None:
+def _refuse(target: Target, why: str, reason: str, **values: object) -> Cause:
+    return Cause(f"the SAS does not allow this to {_describe(target)}: {why}", reason, values)
+
+
+def _for_another(what: str) -> Cause:
+    return Cause(f"the SAS is for {what}", reason="sas_unsuitable")
+
+
+def _check_time(token: Sas, now: datetime) -> Cause | None:
+    clock = f"the service's clock says {_format_time(now)}"
     if token.ends is not None and token.ends <= now:
-        return Denial(
-            f"the SAS ended at {_format_time(token.ends)} (se); the service's clock says {_format_time(now)}",
-            reason="sas_unsuitable",
-        )
+        return Cause(f"the SAS ended at {_format_time(token.ends)} (se); {clock}", reason="sas_unsuitable")
     if token.starts is not None and token.starts > now:
-        return Denial(
-            f"the SAS begins only at {_format_time(token.starts)} (st); the service's clock says {_format_time(now)}",
-            reason="sas_not_yet_valid",
-        )
+        return Cause(f"the SAS begins only at {_format_time(token.starts)} (st); {clock}", reason="sas_not_yet_valid")
     return None
 
 
-def _check_place(token: Sas, request: SentRequest, code: str | None, target: Target) -> Denial | None:
+def _check_place(token: Sas, request: SentRequest, code: str | None, target: Target) -> Cause | None:
     """Return the denial for a SAS of another service, kind of resource or protocol, or used from another address."""
     service = target.kind.service
     if token.services is not None and service[0] not in token.services:
         names = " and ".join(SERVICE_LETTERS[each] for each in token.services if each in SERVICE_LETTERS)
-        return Denial(
-            f"the SAS is for the service {names} (ss={token.services}), not for {service}", reason="sas_unsuitable"
-        )
+        return _for_another(f"the service {names} (ss={token.services}), not for {service}")
     made_for = "table" if token.table else _SERVICE_OF.get(token.resource or "")
     if not token.is_of_account and made_for is not None and made_for != service:
-        return Denial(f"the SAS is for the service {made_for}, not for {service}", reason="sas_unsuitable")
+        return _for_another(f"the service {made_for}, not for {service}")
     level = _find_level(request, service)
     if token.resource_types is not None and level not in token.resource_types:
-        return Denial(
+        return Cause(
             f"{_describe(target)} needs a SAS for {RESOURCE_TYPES[level]}, and this has srt={token.resource_types}",
             reason="sas_for_other_resource_types",
             values={"types": "".join(each for each in "sco" if each in token.resource_types + level)},
@@ -157,51 +132,40 @@ def _check_place(token: Sas, request: SentRequest, code: str | None, target: Tar
     if not token.is_of_account and (found := _check_one_resource(token, request, target)) is not None:
         return found
     if token.protocols == "https" and not target.endpoint.startswith("https:"):
-        return Denial("the SAS is for https only (spr=https), not for http", reason="sas_for_https")
+        return Cause("the SAS is for https only (spr=https), not for http", reason="sas_for_https")
     if code == "AuthorizationSourceIPMismatch":
-        return Denial(
-            f"the SAS is for requests from {token.addresses} only (sip), and this is not from there",
-            reason="sas_unsuitable",
-        )
+        return _for_another(f"requests from {token.addresses} only (sip), and this is not from there")
     if token.table and token.table.lower() != target.address.container.lower():
-        return Denial(
-            f"the SAS is for the table {token.table} (tn), not for {target.address.container}", reason="sas_unsuitable"
-        )
+        return _for_another(f"the table {token.table} (tn), not for {target.address.container}")
     return None
 
 
-def _check_one_resource(token: Sas, request: SentRequest, target: Target) -> Denial | None:
+def _check_one_resource(token: Sas, request: SentRequest, target: Target) -> Cause | None:
     """Return the denial of a request that a SAS of one container, blob, share or file cannot allow."""
     service = target.kind.service
     if service in _SAS_OF and _needs_account_sas(request, _find_level(request, service)):
-        return Denial(
+        return Cause(
             f"a SAS of {_SAS_OF[service]} does not allow this to {_describe(target)}: it takes one of the account",
             reason="sas_of_account_needed",
             values={"service": service[0]},
         )
     if token.resource == "f" and "/.azguard-" in f"/{target.address.name}":
-        return Denial(
+        return Cause(
             f"the SAS is for one file (sr=f), and a new version is written beside it first, as {_describe(target)}",
             reason="sas_of_one_file",
         )
     return None
 
 
-def _check_permissions(token: Sas, request: SentRequest, code: str | None, target: Target) -> Denial | None:
+def _check_permissions(token: Sas, request: SentRequest, code: str | None, target: Target) -> Cause | None:
     has = token.permissions
     for needed in list_permissions(request, target.kind.service):
         if has is not None and not set(needed) & set(has):
             words = " or ".join(f"{PERMISSIONS[each]} ({each})" for each in needed)
-            return Denial(
-                f"the SAS does not allow this to {_describe(target)}: it needs {words}, and has sp={has}",
-                reason="sas_without_permission",
-                values={"permissions": " or ".join(needed)},
-            )
+            why = f"it needs {words}, and has sp={has}"
+            return _refuse(target, why, reason="sas_without_permission", permissions=" or ".join(needed))
     if has is not None and code in ("AuthorizationPermissionMismatch", service_codes.OVERWRITE_DENIED):
-        return Denial(
-            f"the SAS does not allow this to {_describe(target)}: it has sp={has}",
-            reason="sas_allows_too_little",
-        )
+        return _refuse(target, f"it has sp={has}", reason="sas_allows_too_little")
     return None
 
 
@@ -223,29 +187,29 @@ def _find_level(request: SentRequest, service: str) -> str:
     return "c" if is_listing or query.get("restype") in (["container"], ["share"]) else "o"
 
 
-def _explain_key(request: SentRequest, code: str | None, target: Target, now: datetime) -> Denial | None:
+def _explain_key(request: SentRequest, code: str | None, target: Target, now: datetime) -> Cause | None:
     if code not in ("AuthenticationFailed", "AuthorizationFailure"):
         return None
-    sent = _find_date(request)
+    sent = find_http_date(request.headers.get("x-ms-date"))
     if sent is not None and abs(now - sent) > service_codes.CLOCK_SKEW:
         off = span(abs(now - sent).total_seconds())
-        return Denial(
+        return Cause(
             f"this machine's clock is {off} {'behind' if sent < now else 'ahead'}: it says {_format_time(sent)}, "
             f"the service {_format_time(now)}",
             reason="clock_is_off",
         )
     if code == "AuthorizationFailure" and _is_azure(target):
         return _blame_network(target)
-    return Denial(
+    return Cause(
         f"the account key is not one of {target.account.name}, so {_describe(target)} is out of reach",
         reason="key_of_another_account",
         values={"account": target.account.name},
     )
 
 
-def _explain_login(error: Refusal, code: str | None, target: Target) -> Denial | None:
+def _explain_login(error: Refusal, code: str | None, target: Target) -> Cause | None:
     if code == "AuthorizationPermissionMismatch":
-        return Denial(
+        return Cause(
             f"this login has no role that allows this to {_describe(target)}",
             reason="role_missing",
             values={"role": _ROLES[target.kind.service]},
@@ -255,17 +219,14 @@ def _explain_login(error: Refusal, code: str | None, target: Target) -> Denial |
     if code is not None and code not in service_codes.AUTHENTICATION:
         return None
     ended = "expired" in str(error)
-    return Denial(
+    return Cause(
         f"the login's token for {_describe(target)} " + ("has ended" if ended else "is not accepted"),
         reason="login_ended" if ended else "login_not_accepted",
     )
 
 
-def _blame_network(target: Target) -> Denial:
-    return Denial(
-        f"the account of {_describe(target)} does not let this machine in",
-        reason="kept_out",
-    )
+def _blame_network(target: Target) -> Cause:
+    return Cause(f"the account of {_describe(target)} does not let this machine in", reason="kept_out")
 
 
 def _describe(target: Target) -> str:
@@ -276,10 +237,6 @@ def _describe(target: Target) -> str:
 def _is_azure(target: Target) -> bool:
     """Return whether the real service answers: Azurite says AuthorizationFailure of whatever it does not accept."""
     return not urlsplit(target.endpoint).path
-
-
-def _find_date(request: SentRequest) -> datetime | None:
-    return find_http_date(request.headers.get("x-ms-date") or request.headers.get("Date"))
 
 
 def _format_time(when: datetime) -> str | None:

@@ -112,6 +112,8 @@ _FORBIDDEN = {
     # The endpoint of a secondary region takes no writes.
     "InsufficientAccountPermissions":
         ("the account {account} does not allow this now: its reads or its writes are switched off", "disabled"),
+    "KeyBasedAuthenticationNotPermitted":
+        ("account {account} accepts neither keys nor a SAS made with them", "keys_not_accepted"),
     "ShareSizeLimitReached": ("the share {container} is full: it holds what its quota allows", "share_is_full"),
     "ContainerDisabled": ("the container {container} was disabled by an administrator", "disabled"),
     "QueueDisabled": ("the queue {container} was disabled by an administrator", "disabled"),

@@ -126,10 +126,9 @@ def _build_denial(error: Refusal, code: str | None, target: Target, facts: dict[
     creates = error.response is not None and error.response.request.headers.get("If-None-Match") == "*"
     if creates and code == service_codes.OVERWRITE_DENIED:
         return errors.Exists(f"{target} exists already", **facts)
-    denial = denials.explain(error, code, target, _first_line(error))
     is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in service_codes.AUTHENTICATION
     kind = errors.Forbidden if is_known else errors.Unauthenticated
-    return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
+    return denials.explain(error, code, target, _first_line(error)).build(kind, **facts)
 
 
 def _build_bad_request(error: Refusal, facts: dict[str, Any]) -> errors.BadRequest:
@@ -152,8 +151,7 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
     if proxy is not None and foreign.status in (401, 403, 407):
         from azguard.wire import unreachable
 
-        reason = unreachable.describe_proxy_refusal(proxy, host, foreign.status)
-        return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
+        return unreachable.describe_proxy_refusal(proxy, host, foreign.status).build(errors.Unavailable, **facts)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
     if foreign.leads_to is not None:
         return errors.Unavailable(
@@ -186,8 +184,7 @@ def _explain_no_answer(error: BaseException, target: Target) -> errors.AzguardEr
     if isinstance(error, NoAnswer):
         from azguard.wire import unreachable
 
-        reason = unreachable.explain(error, target.endpoint, target.kind.service)
-        return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
+        return unreachable.explain(error, target.endpoint, target.kind.service).build(errors.Unavailable, **facts)
     return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
 
 

@@ -3,8 +3,13 @@
 from collections.abc import Mapping
 from enum import Enum
 from http import HTTPStatus
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
+
+from azguard.errors import AzguardError
+
+E = TypeVar("E", bound=AzguardError)
 
 
 class Stage(Enum):
@@ -175,6 +180,18 @@ def _describe_location(location: str) -> str:
     except ValueError:
         return "a malformed URL"
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) or "nowhere"
+
+
+class Cause(NamedTuple):
+    """Why, in one sentence, and the name of the cause with what its hint names."""
+
+    message: str
+    reason: str | None
+    values: Mapping[str, object] = MappingProxyType({})
+
+    def build(self, kind: type[E], **facts: Any) -> E:
+        """Return an error of this cause; ``facts`` are other fields of the error."""
+        return kind(self.message, reason=self.reason, values=self.values, **facts)
 
 
 class Unreadable(Exception):

@@ -38,8 +38,7 @@ class LoginNetwork:
         failure = _find_failure(error)
         if failure is None:
             return None
-        found = unreachable.explain(failure, authority)
-        return LoginFailed(found.message, reason=found.reason, values=found.values)
+        return unreachable.explain(failure, authority).build(LoginFailed)
 
 
 @cache

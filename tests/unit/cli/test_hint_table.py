@@ -18,7 +18,7 @@ pytestmark = READS_SOURCES
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
-ERRORS |= {"Denial", "Explanation", "Login", "SmbRefusal"}
+ERRORS |= {"Cause", "Login", "SmbRefusal", "_refuse"}
 ERRORS |= {"build_changed", "build_incomplete", "build_interrupted", "confirm", "never_read", "replace"}
 ERRORS |= {"explain_unwritable", "replace_compared", "require_version"}
 # What the functions among the words look for.

@@ -6,7 +6,7 @@ from email.utils import format_datetime
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import parse
 from azguard.requests import denials
-from azguard.wire.failures import Refusal, Response, SentRequest, ServiceRefusal
+from azguard.wire.failures import Cause, Refusal, Response, SentRequest, ServiceRefusal
 from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -17,9 +17,7 @@ def request(method: str = "GET", url: str = "https://acc/site/a", **headers: str
     return SentRequest(method, url, headers)
 
 
-def refusal(
-    code: str, asked: SentRequest, token: str | None = None, said: str = "no", **headers: str
-) -> denials.Denial:
+def refusal(code: str, asked: SentRequest, token: str | None = None, said: str = "no", **headers: str) -> Cause:
     """Return what is made of an answer of the service at ``NOW`` to a request under a SAS, or the key."""
     kind = "entity" if "Tables" in asked.url or "Orders" in asked.url else "blob"
     which = "entity:Orders/a/b" if kind == "entity" else "blob:site/a"
@@ -103,7 +101,7 @@ def test_a_request_tells_what_it_needs(service: str, asked: SentRequest, needed:
     assert denials.list_permissions(asked, service) == needed
 
 
-def denial(auth: Auth, code: str | None, text: str = "", endpoint: str = AZURE["blob"]) -> denials.Denial:
+def denial(auth: Auth, code: str | None, text: str = "", endpoint: str = AZURE["blob"]) -> Cause:
     """Return what is made of an answer of the service to a request with these credentials."""
     secret = "sp=r&sr=b&sig=x" if auth is Auth.SAS else "key"
     account = Account("acc", {"blob": endpoint}, auth, secret)
@@ -164,7 +162,7 @@ def test_the_emulator_says_nothing_of_the_network_by_an_authorization_failure(au
 
 def test_a_refusal_without_an_answer_blames_nothing() -> None:
     target = Target(Account("acc", AZURE, Auth.KEY, "key"), parse("blob:site/a").address)
-    assert denials.explain(Refusal(403, None, "no"), None, target, "no") == denials.Denial(
+    assert denials.explain(Refusal(403, None, "no"), None, target, "no") == Cause(
         "the service does not allow this to site/a", reason="not_allowed"
     )
 
