@@ -35,7 +35,7 @@ COMMANDS = {
         ),
     ),
     "container": CommandEntry("Containers: create, show, exists, list, delete, undelete, metadata, acl."),
-    "table": CommandEntry("Tables: create, list, delete, and their access policies."),
+    "table": CommandEntry("Tables: create, exists, list, delete, and their access policies."),
     "entity": CommandEntry(
         "Entities: get, query, insert, replace, merge, upsert, delete.",
         files=(("reads", "get, query"), ("writes", "insert, replace, merge, upsert, delete, transaction")),

@@ -1,20 +1,27 @@
-"""``azguard table``: create, list, delete, and acl get, set."""
+"""``azguard table``: create, exists, list, delete, and acl get, set."""
 
 from typing import Any
 
 from azguard.address import Kind
 from azguard.cli import nouns
 from azguard.cli.context import Environment
-from azguard.cli.nouns import Noun, declare_list
+from azguard.cli.nouns import Noun, declare_exists, declare_list
 from azguard.cli.options import common
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import NO_ETAG, declare_policies
 from azguard.resources import lifecycles, parts
 from azguard.resources.lifecycles import require_empty
 from azguard.tables import tables
-from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
+from azguard.wire.operations.tables import (
+    TABLE_CREATE,
+    TABLE_DELETE,
+    TABLE_ENTITY_QUERY,
+    TABLE_GET_ACL,
+    TABLE_QUERY_TABLES,
+    TABLE_SET_ACL,
+)
 
-app = Group("Tables: create, list, delete, and their access policies.")
+app = Group("Tables: create, exists, list, delete, and their access policies.")
 _TABLE = Noun(Kind.TABLE, "table", common.Table, "Orders", "tables")
 declare_policies(app, _TABLE, TABLE_GET_ACL, TABLE_SET_ACL, note=NO_ETAG)
 
@@ -48,6 +55,7 @@ def create(
     env.out.show(nouns.wait_for_name(env, make, waiting))
 
 
+declare_exists(app, _TABLE, TABLE_ENTITY_QUERY, lambda target, _, deadline: tables.require(target, deadline))
 declare_list(app, _TABLE, common.operation(TABLE_QUERY_TABLES), tables.list_tables)
 
 

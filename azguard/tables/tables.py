@@ -70,11 +70,16 @@ def create(target: Target, deadline: Deadline) -> Written:
 
 def exists(target: Target, deadline: Deadline) -> bool:
     """Return whether the table is there."""
-    return lifecycles.look_after(lambda: _require(target, deadline)) is not None
+    return lifecycles.look_after(lambda: require(target, deadline)) is not None
 
 
-def _require(target: Target, deadline: Deadline) -> Target:
-    """Ask for at most one entity of a table, and return the table."""
+def require(target: Target, deadline: Deadline) -> Target:
+    """Return the table, asked for at most one entity.
+
+    Raises:
+        NotFound: it is not there.
+    Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
+    """
     next(entities.read_pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
     return target
 
@@ -116,7 +121,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
 
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
     """
-    return lifecycles.delete_unguarded(target, conditions.guard, deadline, partial(_require, target))
+    return lifecycles.delete_unguarded(target, conditions.guard, deadline, partial(require, target))
 
 
 def count_entities(target: Target, deadline: Deadline) -> Contents:

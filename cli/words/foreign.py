@@ -97,7 +97,6 @@ _NAMES = (
     ("file properties set", "", "file update, file set-properties"),
     ("dir properties set", "", "dir set-properties"),
     ("share quota", "GIB", "share update"),
-    ("table acl get", "", "table exists"),
     ("container acl get", "", "container show-permission"),
     ("container acl set", "--allow-race", "container set-permission"),
     ("container undelete", "", "container restore"),

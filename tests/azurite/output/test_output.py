@@ -70,6 +70,7 @@ cache list | cache list
 cache list kept | cache list --kept
 cache ended | cache clear --kept --yes
 exists | queue exists {queue}
+exists | table exists {table}
 queue list | queue list --prefix {queue}
 queue move | queue move {queue}-poison
 message put | message put {queue}-poison

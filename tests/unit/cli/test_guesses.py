@@ -99,7 +99,6 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     ("file upload-batch dist team/v1/", "azguard file put dist team/v1/ --recursive"),
     ("file url", "azguard does not do that yet; use az storage file url"),
     ("blob download -c '' -n a", "azguard blob get CONTAINER/a -f FILE"),
-    ("table exists -n Orders", "azguard table acl get Orders"),
     ("blob put site/a -f b --type block", "azguard blob put site/a -f b --blob-type block"),
     ("container rm -n site", "azguard container delete site"),
     ("container lease acquire -c site", "azguard lease acquire container:site"),
