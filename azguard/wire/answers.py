@@ -14,70 +14,39 @@ from azguard.wire.failures import Unreadable
 from azguard.wire.rows import Operation
 
 METADATA = "x-ms-meta-"
-#: Where each argument goes: into a header, or behind ``?`` into the query.
+_QUERIES = (
+    "prevsnapshot prevsharesnapshot copyid blocklisttype prefix delimiter marker maxresults include "
+    "numofmessages visibilitytimeout messagettl popreceipt"
+)
+_OF_BLOBS = (
+    "content_type content_encoding content_language content_disposition cache_control content_md5 "
+    "sequence_number public_access"
+)
+_OF_FILES = "attributes permission permission_key permission_copy_mode rename_source"
+
+
+def _name_all(names: str, prefix: str) -> dict[str, str]:
+    return {name: prefix + name.replace("_", "-") for name in names.split()}
+
+
+#: Where an argument goes, into a header or behind ``?`` into the query; the others have the name of their header.
 ARGUMENTS = {
-    "range": "x-ms-range",
+    **_name_all(_QUERIES, "?"),
+    **_name_all(_OF_BLOBS, "x-ms-blob-"),
+    **_name_all(_OF_FILES, "x-ms-file-"),
     "range_md5": "x-ms-range-get-content-md5",
-    "content_type": "x-ms-blob-content-type",
-    "content_encoding": "x-ms-blob-content-encoding",
-    "content_language": "x-ms-blob-content-language",
-    "content_disposition": "x-ms-blob-content-disposition",
-    "cache_control": "x-ms-blob-cache-control",
-    "content_md5": "x-ms-blob-content-md5",
-    "access_tier": "x-ms-access-tier",
-    "rehydrate_priority": "x-ms-rehydrate-priority",
-    "tags": "x-ms-tags",
     "size": "x-ms-blob-content-length",
     "sequence_action": "x-ms-sequence-number-action",
-    "sequence_number": "x-ms-blob-sequence-number",
-    "write": "x-ms-write",
-    "attributes": "x-ms-file-attributes",
     "created": "x-ms-file-creation-time",
     "written": "x-ms-file-last-write-time",
     "changed": "x-ms-file-change-time",
-    "permission": "x-ms-file-permission",
-    "permission_key": "x-ms-file-permission-key",
-    "permission_copy_mode": "x-ms-file-permission-copy-mode",
-    "rename_source": "x-ms-file-rename-source",
     "replace_if_exists": "x-ms-file-rename-replace-if-exists",
-    "source_lease_id": "x-ms-source-lease-id",
-    "destination_lease_id": "x-ms-destination-lease-id",
-    "prevsnapshot": "?prevsnapshot",
-    "prevsharesnapshot": "?prevsharesnapshot",
-    "copyid": "?copyid",
-    "copy_source": "x-ms-copy-source",
-    "source_range": "x-ms-source-range",
-    "source_encryption_key": "x-ms-source-encryption-key",
-    "source_encryption_key_sha256": "x-ms-source-encryption-key-sha256",
-    "source_encryption_algorithm": "x-ms-source-encryption-algorithm",
     "body_type": "Content-Type",
     "block_id": "?blockid",
-    "blocklisttype": "?blocklisttype",
-    "prefix": "?prefix",
-    "delimiter": "?delimiter",
-    "marker": "?marker",
-    "maxresults": "?maxresults",
-    "include": "?include",
-    "lease_duration": "x-ms-lease-duration",
-    "lease_break_period": "x-ms-lease-break-period",
-    "proposed_lease_id": "x-ms-proposed-lease-id",
-    "delete_snapshots": "x-ms-delete-snapshots",
-    "legal_hold": "x-ms-legal-hold",
     "immutability_until": "x-ms-immutability-policy-until-date",
     "immutability_mode": "x-ms-immutability-policy-mode",
-    "deleted_container_name": "x-ms-deleted-container-name",
-    "deleted_container_version": "x-ms-deleted-container-version",
-    "deleted_share_name": "x-ms-deleted-share-name",
-    "deleted_share_version": "x-ms-deleted-share-version",
     "if_match": "If-Match",
-    "public_access": "x-ms-blob-public-access",
     "quota": "x-ms-share-quota",
-    "handle_id": "x-ms-handle-id",
-    "recursive": "x-ms-recursive",
-    "numofmessages": "?numofmessages",
-    "visibilitytimeout": "?visibilitytimeout",
-    "messagettl": "?messagettl",
-    "popreceipt": "?popreceipt",
     "filter": "?$filter",
     "select": "?$select",
     "top": "?$top",
@@ -381,7 +350,7 @@ def build_headers(operation: Operation, given: Mapping[str, Any]) -> tuple[dict[
             continue
         if name == "metadata":
             headers |= {f"{METADATA}{key}": text for key, text in value.items()}
-        elif (place := ARGUMENTS[name]).startswith("?"):
+        elif (place := ARGUMENTS.get(name) or f"x-ms-{name.replace('_', '-')}").startswith("?"):
             query.append((place[1:], str(value)))
         else:
             headers[_name_header(operation, place)] = _spell(value)

@@ -14,7 +14,8 @@ ALL: Mapping[str, Operation] = MappingProxyType(
     {
         row.name: row
         for service in (blobs, containers, tables, queues, shares)
-        for row in vars(service).values()
+        for value in vars(service).values()
+        for row in (value if isinstance(value, list) else [value])
         if isinstance(row, Operation) and row.noun != "account"
     }
 )

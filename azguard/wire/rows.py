@@ -10,7 +10,7 @@ what a lease means to it, what keeps ``--etag``, and what settles a lost answer.
 from collections.abc import Collection, Iterator
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _REFERENCE = "https://learn.microsoft.com/rest/api/storageservices/"
 
@@ -317,7 +317,9 @@ creates = partial(Operation, Write.CREATES, settle=Settlement.LINEAGE)
 puts = partial(Operation, Write.PUTS)
 changes = partial(Operation, Write.CHANGES)
 appends = partial(Operation, Write.APPENDS)
-leases = partial(free, lease=Lease.SUBJECT, settle=Settlement.LEASE)
+# Writes of a part of a resource.
+sets_metadata = partial(changes, part=Part.METADATA, settle=Settlement.LINEAGE)
+sets_acl = partial(changes, part=Part.ACL, settle=Settlement.FOUND)
 
 
 def speaks(
@@ -362,9 +364,20 @@ def _speak_lease(action: str, sends: str = "", returns: str = "", status: int = 
     )
 
 
-#: The operations on a lease are spoken alike by all kinds of resources.
-ACQUIRE = _speak_lease("acquire", sends="proposed_lease_id lease_duration", status=201)
-RENEW = _speak_lease("renew")
-CHANGE = _speak_lease("change", sends="proposed_lease_id")
-RELEASE = _speak_lease("release")
-BREAK = _speak_lease("break", sends="lease_break_period", returns="lease_time", status=202)
+_LEASES = {
+    "acquire": _speak_lease("acquire", sends="proposed_lease_id lease_duration", status=201),
+    "renew": _speak_lease("renew"),
+    "change": _speak_lease("change", sends="proposed_lease_id"),
+    "release": _speak_lease("release"),
+    "break": _speak_lease("break", sends="lease_break_period", returns="lease_time", status=202),
+}
+
+
+def leases(noun: str, *, renews: bool = True, **columns: Any) -> list[Operation]:
+    """Return the rows of the operations on a lease, which all kinds of resources speak alike, in the order above."""
+    row = partial(free, page=f"lease-{noun}", lease=Lease.SUBJECT, **columns)
+    return [
+        row(f"{noun}.lease_{verb}", settle=Settlement.REPEATED if verb == "renew" else Settlement.LEASE, http=http)
+        for verb, http in _LEASES.items()
+        if renews or verb != "renew"
+    ]

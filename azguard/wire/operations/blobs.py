@@ -4,16 +4,11 @@ from functools import partial
 
 from azguard.wire.rows import (
     ABORT_COPY,
-    ACQUIRE,
     APPEND,
-    BREAK,
-    CHANGE,
     CHANGED_SINCE,
     DATES,
     FULL,
     POSITION,
-    RELEASE,
-    RENEW,
     SEQUENCE,
     SOURCE,
     SOURCE_FULL,
@@ -54,7 +49,6 @@ _reads = partial(reads, honours=FULL, lease=Lease.OPTIONAL)
 _puts = partial(puts, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.LINEAGE)
 _changes = partial(changes, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.LINEAGE)
 _appends = partial(appends, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.POSITION)
-_leases = partial(leases, page="lease-blob", honours=FULL, guard=Guard.IF_MATCH)
 
 
 def _put_blob(blob_type: str, sends: str, *headers: tuple[str, str]) -> Http:
@@ -168,11 +162,9 @@ BLOB_SET_TAGS = changes(
     http=speaks("PUT", "tags", headers=XML, ok=(204,)),
     since="2019-12-12",
 )
-BLOB_LEASE_ACQUIRE = _leases("blob.lease_acquire", http=ACQUIRE)
-BLOB_LEASE_RENEW = _leases("blob.lease_renew", settle=Settlement.REPEATED, http=RENEW)
-BLOB_LEASE_CHANGE = _leases("blob.lease_change", http=CHANGE)
-BLOB_LEASE_RELEASE = _leases("blob.lease_release", http=RELEASE)
-BLOB_LEASE_BREAK = _leases("blob.lease_break", http=BREAK)
+BLOB_LEASE_ACQUIRE, BLOB_LEASE_RENEW, BLOB_LEASE_CHANGE, BLOB_LEASE_RELEASE, BLOB_LEASE_BREAK = leases(
+    "blob", honours=FULL, guard=Guard.IF_MATCH
+)
 # The documentation calls it a read; recordings of the service answer 412, not 304: a write.
 BLOB_SNAPSHOT = free(
     "blob.snapshot",

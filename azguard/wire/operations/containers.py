@@ -1,31 +1,23 @@
 """Operations on containers, and on the account as a whole, which have no conditions."""
 
-from functools import partial
-
 from azguard.wire.rows import (
-    ACQUIRE,
-    BREAK,
-    CHANGE,
     CHANGED_SINCE,
     DATES,
     LIST,
-    RELEASE,
-    RENEW,
     VERSION,
     XML,
     Guard,
     Lease,
-    Part,
     Settlement,
     changes,
     creates,
     leases,
     reads,
+    sets_acl,
+    sets_metadata,
     speaks,
     undeletes,
 )
-
-_leases = partial(leases, page="lease-container", honours=DATES)
 
 # Containers have ETags and honour them nowhere.
 CONTAINER_CREATE = creates(
@@ -45,14 +37,12 @@ CONTAINER_GET_PROPERTIES = reads(
 )
 # A leased container takes metadata and ACLs from anyone, so a lease cannot keep --etag for these two; and
 # --if-unmodified-since on the ACL sees whole seconds only.
-CONTAINER_SET_METADATA = changes(
+CONTAINER_SET_METADATA = sets_metadata(
     "container.set_metadata",
     "set-container-metadata",
     CHANGED_SINCE,
     Lease.OPTIONAL,
     Guard.COMPARE,
-    part=Part.METADATA,
-    settle=Settlement.LINEAGE,
     http=speaks("PUT", "metadata", sends="metadata", returns=VERSION),
 )
 CONTAINER_GET_ACL = reads(
@@ -61,14 +51,12 @@ CONTAINER_GET_ACL = reads(
     lease=Lease.OPTIONAL,
     http=speaks("GET", "acl", returns="etag last_modified public_access"),
 )
-CONTAINER_SET_ACL = changes(
+CONTAINER_SET_ACL = sets_acl(
     "container.set_acl",
     "set-container-acl",
     DATES,
     Lease.OPTIONAL,
     Guard.COMPARE,
-    part=Part.ACL,
-    settle=Settlement.FOUND,
     http=speaks("PUT", "acl", sends="public_access", returns=VERSION, headers=XML),
 )
 # The lease keeps other deleters out, and a container made anew does not have it. Writers of metadata and ACL
@@ -82,11 +70,7 @@ CONTAINER_DELETE = changes(
     settle=Settlement.HELD,
     http=speaks("DELETE", ok=(202,)),
 )
-CONTAINER_LEASE_ACQUIRE = _leases("container.lease_acquire", http=ACQUIRE)
-CONTAINER_LEASE_RENEW = _leases("container.lease_renew", settle=Settlement.REPEATED, http=RENEW)
-CONTAINER_LEASE_CHANGE = _leases("container.lease_change", http=CHANGE)
-CONTAINER_LEASE_RELEASE = _leases("container.lease_release", http=RELEASE)
-CONTAINER_LEASE_BREAK = _leases("container.lease_break", http=BREAK)
+CONTAINER_LEASES = leases("container", honours=DATES)
 CONTAINER_LIST_BLOBS = reads(
     "container.list_blobs",
     "list-blobs",

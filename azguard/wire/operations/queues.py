@@ -1,6 +1,18 @@
 """Operations on queues and messages."""
 
-from azguard.wire.rows import LIST, XML, Guard, Part, Settlement, changes, creates, free, reads, speaks
+from azguard.wire.rows import (
+    LIST,
+    XML,
+    Guard,
+    Settlement,
+    changes,
+    creates,
+    free,
+    reads,
+    sets_acl,
+    sets_metadata,
+    speaks,
+)
 
 _RECEIPT = "the pop receipt takes their place"
 _MESSAGES = "{name}/messages"
@@ -15,22 +27,15 @@ QUEUE_GET_METADATA = reads(
     "get-queue-metadata",
     http=speaks("GET", "metadata", returns="metadata approximate_message_count"),
 )
-QUEUE_SET_METADATA = changes(
+QUEUE_SET_METADATA = sets_metadata(
     "queue.set_metadata",
     "set-queue-metadata",
     guard=Guard.COMPARE,
-    part=Part.METADATA,
-    settle=Settlement.LINEAGE,
     http=speaks("PUT", "metadata", sends="metadata", ok=(204,)),
 )
 QUEUE_GET_ACL = reads("queue.get_acl", "get-queue-acl", http=speaks("GET", "acl"))
-QUEUE_SET_ACL = changes(
-    "queue.set_acl",
-    "set-queue-acl",
-    guard=Guard.COMPARE,
-    part=Part.ACL,
-    settle=Settlement.FOUND,
-    http=speaks("PUT", "acl", headers=XML, ok=(204,)),
+QUEUE_SET_ACL = sets_acl(
+    "queue.set_acl", "set-queue-acl", guard=Guard.COMPARE, http=speaks("PUT", "acl", headers=XML, ok=(204,))
 )
 QUEUE_PUT_MESSAGE = free(
     "queue.put_message",

@@ -1,15 +1,11 @@
 """Operations on shares, directories and files."""
 
 from functools import partial
+from typing import Any
 
 from azguard.wire.rows import (
     ABORT_COPY,
-    ACQUIRE,
-    BREAK,
-    CHANGE,
     LIST,
-    RELEASE,
-    RENEW,
     XML,
     Guard,
     Lease,
@@ -20,6 +16,7 @@ from azguard.wire.rows import (
     free,
     leases,
     reads,
+    sets_metadata,
     speaks,
     undeletes,
 )
@@ -41,10 +38,9 @@ _RENAME = speaks(
     returns=_VERSION,
 )
 # A write under a lease: the service compares no version, and refuses other writers while it is held.
-_changes_held = partial(changes, lease=Lease.REQUIRED, guard=Guard.LEASE, settle=Settlement.HELD)
-_leases_share = partial(leases, page="lease-share", since="2020-02-10")
-_leases_file = partial(leases, page="lease-file")
-_SET_METADATA = speaks("PUT", "metadata", sends="metadata", returns=_VERSION)
+_HELD: dict[str, Any] = {"lease": Lease.REQUIRED, "guard": Guard.LEASE}
+_changes_held = partial(changes, **_HELD, settle=Settlement.HELD)
+_sets_metadata = partial(sets_metadata, http=speaks("PUT", "metadata", sends="metadata", returns=_VERSION))
 
 # Shares. Unlike a container's, the lease of a share is required by everything that changes the share itself.
 SHARE_CREATE = creates(
@@ -66,9 +62,7 @@ SHARE_SET_PROPERTIES = _changes_held(
     "set-share-properties",
     http=speaks("PUT", "properties", sends="quota", returns=_VERSION),
 )
-SHARE_SET_METADATA = _changes_held(
-    "share.set_metadata", "set-share-metadata", part=Part.METADATA, settle=Settlement.LINEAGE, http=_SET_METADATA
-)
+SHARE_SET_METADATA = _sets_metadata("share.set_metadata", "set-share-metadata", **_HELD)
 SHARE_GET_ACL = reads(
     "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns=_VERSION)
 )
@@ -101,11 +95,7 @@ SHARE_SNAPSHOT = free(
     settle=Settlement.LINEAGE,
     http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {_VERSION}", ok=(201,)),
 )
-SHARE_LEASE_ACQUIRE = _leases_share("share.lease_acquire", http=ACQUIRE)
-SHARE_LEASE_RENEW = _leases_share("share.lease_renew", settle=Settlement.REPEATED, http=RENEW)
-SHARE_LEASE_CHANGE = _leases_share("share.lease_change", http=CHANGE)
-SHARE_LEASE_RELEASE = _leases_share("share.lease_release", http=RELEASE)
-SHARE_LEASE_BREAK = _leases_share("share.lease_break", http=BREAK)
+SHARE_LEASES = leases("share", since="2020-02-10")
 
 # Directories have neither conditions nor leases.
 DIRECTORY_CREATE = creates(
@@ -137,14 +127,7 @@ DIRECTORY_SET_PROPERTIES = changes(
     settle=Settlement.NOTHING,
     http=speaks("PUT", "properties", sends=_SMB_SETTINGS, returns=_VERSION),
 )
-DIRECTORY_SET_METADATA = changes(
-    "directory.set_metadata",
-    "set-directory-metadata",
-    guard=Guard.COMPARE,
-    part=Part.METADATA,
-    settle=Settlement.LINEAGE,
-    http=_SET_METADATA,
-)
+DIRECTORY_SET_METADATA = _sets_metadata("directory.set_metadata", "set-directory-metadata", guard=Guard.COMPARE)
 # The lease is that of a file which stands where the directory is to go. A rename creates only as long as it
 # goes without "replace if exists": documented, not recorded.
 DIRECTORY_RENAME = creates(
@@ -188,9 +171,7 @@ FILE_SET_PROPERTIES = _changes_held(
     "set-file-properties",
     http=speaks("PUT", "properties", sends=f"size permission {_CONTENT} {_SMB_SETTINGS}", returns=_VERSION),
 )
-FILE_SET_METADATA = _changes_held(
-    "file.set_metadata", "set-file-metadata", part=Part.METADATA, settle=Settlement.LINEAGE, http=_SET_METADATA
-)
+FILE_SET_METADATA = _sets_metadata("file.set_metadata", "set-file-metadata", **_HELD)
 # The CRC-64 conditions of Put Range From URL compare the source's range, not a version, and have no flag.
 FILE_PUT_RANGE = _changes_held(
     "file.put_range",
@@ -218,10 +199,7 @@ FILE_COPY = _changes_held(
 FILE_ABORT_COPY = free(
     "file.abort_copy", "abort-copy-file", lease=Lease.REQUIRED, settle=Settlement.FOUND, http=ABORT_COPY
 )
-FILE_LEASE_ACQUIRE = _leases_file("file.lease_acquire", http=ACQUIRE)
-FILE_LEASE_CHANGE = _leases_file("file.lease_change", http=CHANGE)
-FILE_LEASE_RELEASE = _leases_file("file.lease_release", http=RELEASE)
-FILE_LEASE_BREAK = _leases_file("file.lease_break", http=BREAK)
+FILE_LEASES = leases("file", renews=False)
 FILE_RENAME = creates(
     "file.rename",
     "rename-file",
