@@ -21,7 +21,6 @@ from azguard.doctor.plays import CONTENT, PLAYS, Misnamed, find_origin
 from azguard.doctor.stage import ROOMS, Check, CheckFinding, CheckStage, Reaction, differs, holds, not_possible
 from azguard.guards.resolve import Conditions
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.service_codes import CLOCK_SKEW
 from azguard.resources import parts
 from azguard.tables import edm, entities
 from azguard.times import find_http_date, iso, span
@@ -36,6 +35,7 @@ from azguard.wire.operations.containers import (
 )
 from azguard.wire.operations.shares import SHARE_GET_PROPERTIES
 from azguard.wire.rows import Operation, Write
+from azguard.wire.signing import CLOCK_SKEW
 
 # A cache on the way may keep the first answer; what it keeps it gives again.
 _LOOKS = 3

@@ -35,7 +35,6 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
-from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, properties
 from azguard.wire.answers import Answer
@@ -211,9 +210,8 @@ def hold(
         handles.tell_holders(target, deadline),
         guard.hold(target, lease_id, records, deadline, processes=guarding.processes, term=term) as lease,
     ):
-        answers = Answers()
-        found = properties.fetch(target, Conditions(lease_id=lease.lease_id), deadline, answers.hear)
-        held = Held(lease, found, answered_at=answers.date)
+        found = properties.fetch(target, Conditions(lease_id=lease.lease_id), deadline)
+        held = Held(lease, found, answered_at=found.date)
         versions.require_version(target, conditions.expected_etag, held.etag, reason="share_or_file_changed")
         owner = _choose_note(target, held, guarding)
         if owner is None:

@@ -28,7 +28,7 @@ from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
-from azguard.requests.service_codes import TYPE_MISMATCH, Answers, is_lease_problem, service_code, status
+from azguard.requests.service_codes import TYPE_MISMATCH, is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.wire import client
 from azguard.wire.answers import Answer
@@ -342,11 +342,10 @@ def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Limits) 
 
     What is leased for ever only is leased so.
     """
-    answers = Answers()
     term = seconds if kind_of(target).finite else INFINITE
     with trace.note_lease(Action.ACQUIRE, target, lease_id, None if term == INFINITE else term):
-        transmit(target, Action.ACQUIRE, timeouts, hear=answers.hear, **_name_terms(lease_id, term))
-    return answers.date
+        answer = transmit(target, Action.ACQUIRE, timeouts, **_name_terms(lease_id, term))
+    return answer.date
 
 
 def renew_once(target: Target, lease_id: str, timeouts: Limits) -> None:

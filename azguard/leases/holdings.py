@@ -29,7 +29,6 @@ from azguard.leases.state import LeaseState, list_states, parse_state
 from azguard.requests import calls
 from azguard.requests.calls import read, walk_pages
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_codes import Answers
 from azguard.times import say_count
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_GET
@@ -251,14 +250,12 @@ class HoldingsList:
         Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
         """
         name, slash, _ = self._selection.prefix.partition("/")
-        answers = Answers()
         everything = Target(account, Address(Kind.CONTAINER, ("",)))
-        asked = {"prefix": name or None, "include": "metadata", "hear": answers.hear}
+        asked = {"prefix": name or None, "include": "metadata"}
         pages = walk_pages(CONTAINER_LIST, everything, self._deadline, "Containers", "Container", **asked)
-        for item in (item for page in pages for item in page.items):
+        for page, item in ((each, item) for each in pages for item in each.items):
             if not slash or item.name == name:
-                address = Address(Kind.CONTAINER, (item.name,))
-                yield parse_state(item, address, answers.date)
+                yield parse_state(item, Address(Kind.CONTAINER, (item.name,)), page.answer.date)
 
     def _note_time(self, account: Account, kind: Kind) -> None:
         if self._selection.stale_seconds is not None:
@@ -369,10 +366,9 @@ def _list_share_states(account: Account, deadline: Deadline, prefix: str) -> Ite
     name, slash, _ = prefix.partition("/")
     if "file" not in account.endpoints or slash:
         return
-    answers = Answers()
     reach = deadline.restart(seconds=min(_REACH_SECONDS, deadline.seconds))
     everything = Target(account, Address(Kind.SHARE, ("",)))
-    asked = {"prefix": name or None, "include": "metadata", "hear": answers.hear}
+    asked = {"prefix": name or None, "include": "metadata"}
     pages = walk_pages(SHARE_LIST, everything, reach, "Shares", "Share", **asked)
-    for item in (item for page in pages for item in page.items):
-        yield parse_state(item, Address(Kind.SHARE, (item.name,)), answers.date)
+    for page, item in ((each, item) for each in pages for item in each.items):
+        yield parse_state(item, Address(Kind.SHARE, (item.name,)), page.answer.date)

@@ -31,7 +31,6 @@ from azguard.leases.owners import (
 )
 from azguard.requests.calls import read, walk_pages
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_codes import Answers
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
@@ -272,18 +271,13 @@ def look(
     headers = dict(conditions.headers)
     if lease_id is not None:
         headers["x-ms-lease-id"] = lease_id
-    answers = Answers()
     try:
-        found = read(
-            lambda timeouts: call(kind.read, target, timeouts, headers=headers, hear=answers.hear),
-            target,
-            deadline,
-        )
+        found = read(lambda timeouts: call(kind.read, target, timeouts, headers=headers), target, deadline)
     except Changed as error:
         if not conditions.headers:
             raise
         raise _with_both_versions(error, target, conditions, deadline) from error
-    return parse_state(found, target.address, answers.date, lease_id)
+    return parse_state(found, target.address, found.date, lease_id)
 
 
 def add_holder(error: E, target: Target, deadline: Deadline) -> E:
@@ -328,12 +322,13 @@ def list_states(target: Target, deadline: Deadline, prefix: str | None, page: in
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
-    answers = Answers()
     asked = {"prefix": prefix, "include": "metadata", "maxresults": page}
-    pages = walk_pages(CONTAINER_LIST_BLOBS, target, deadline, "Blobs", "Blob", **asked, hear=answers.hear)
+    pages = walk_pages(CONTAINER_LIST_BLOBS, target, deadline, "Blobs", "Blob", **asked)
     try:
-        for item in (item for found in pages for item in found.items):
-            yield parse_state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
+        for found in pages:
+            answered_at = found.answer.date
+            for item in found.items:
+                yield parse_state(item, Address(Kind.BLOB, (target.address.container, item.name)), answered_at)
     except NotFound as error:
         raise error.but(message=f"there is no container {target.address.container}") from error
 

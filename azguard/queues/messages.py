@@ -33,7 +33,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_DELETE
-from azguard.requests.service_codes import Answers
+from azguard.requests.service_codes import find_time
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.wire import xml
 from azguard.wire.answers import Answer
@@ -193,12 +193,11 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
         OutcomeUnknown: the answer was lost, and another reader may have received the message.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-message2
     """
-    answers = Answers()
     request = WriteRequest[object](
         operation=QUEUE_DELETE_MESSAGE,
         target=target,
-        given={"hear": answers.hear, "popreceipt": receipt},
-        judge_refusal=lambda refusal, _: Finding(_judge_delete(refusal, answers.refused_at, hidden_until)),
+        given={"popreceipt": receipt},
+        judge_refusal=lambda refusal, _: Finding(_judge_delete(refusal, hidden_until)),
         unknown=OutcomeUnknown(
             f"the delete of {target} was sent, and whether it was applied cannot be known: another reader "
             "may have received it meanwhile",
@@ -210,7 +209,7 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
         attempts = _settle(request, receipt, deadline).attempts
     except Changed as error:
         # A copy of the request may have been first. While it is hidden, no other reader can delete it.
-        if _judge_delete(error, answers.refused_at, hidden_until) is not Verdict.COMMITTED:
+        if _judge_delete(error, hidden_until) is not Verdict.COMMITTED:
             raise
         commits.announce()
         attempts = 1
@@ -260,10 +259,11 @@ def _clear(queue: Target, deadline: Deadline) -> None:
             return
 
 
-def _judge_delete(refusal: AzguardError, now: datetime | None, hidden_until: datetime | None) -> Verdict:
-    """Return the verdict of a refusal on an earlier copy of the delete; ``now`` is the service's clock."""
+def _judge_delete(refusal: AzguardError, hidden_until: datetime | None) -> Verdict:
+    """Return the verdict of a refusal on an earlier copy of the delete, by the service's own clock."""
     if refusal.service_code == _MISMATCH:
         return Verdict.NEVER  # It is there, so that nothing has deleted it.
+    now = find_time(refusal)
     is_hidden = now is not None and hidden_until is not None and now + _CLOCKS <= hidden_until
     return Verdict.COMMITTED if refusal.service_code == NOT_FOUND and is_hidden else Verdict.UNKNOWN
 

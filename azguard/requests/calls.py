@@ -22,7 +22,7 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError, ConfigError, LoginFailed, Unavailable
 from azguard.requests.commits import NotSent, WriteRefused
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_codes import BUSY, NOT_IMPLEMENTED, Answers, service_code, status
+from azguard.requests.service_codes import BUSY, NOT_IMPLEMENTED, find_time, service_code, status
 from azguard.requests.service_errors import translate
 from azguard.wire import client
 from azguard.wire.call import call as send
@@ -241,8 +241,7 @@ def ask_service_time(account: Account, kind: Kind, deadline: Deadline) -> dateti
 
     # A name that nothing has.
     name = uuid.uuid4().hex
-    answers = Answers()
-    given: dict[str, Any] = {"hear": answers.hear}
+    given: dict[str, Any] = {}
     if kind.service == "file":
         nothing, operation = Target(account, Address(Kind.SHARE, (name,))), shares.SHARE_GET_STATS
     else:
@@ -252,6 +251,6 @@ def ask_service_time(account: Account, kind: Kind, deadline: Deadline) -> dateti
         read(lambda timeouts: send(operation, nothing, timeouts, **given), nothing, deadline)
     except Unavailable:
         raise
-    except AzguardError:
-        pass  # As was meant.
-    return answers.refused_at
+    except AzguardError as error:  # as was meant
+        return find_time(error)
+    return None

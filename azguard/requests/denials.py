@@ -12,6 +12,7 @@ from azguard.accounts.account import PERMISSIONS, RESOURCE_TYPES, SERVICE_LETTER
 from azguard.requests import service_codes
 from azguard.times import find_http_date, iso, span
 from azguard.wire.failures import Cause, Refusal, SentRequest
+from azguard.wire.signing import CLOCK_SKEW
 
 # Which service the resource types of a service SAS are of.
 _SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob", "f": "file", "s": "file"}
@@ -43,7 +44,7 @@ def explain(error: Refusal, code: str | None, target: Target, said: str) -> Caus
     response = error.response
     if response is None:
         return Cause(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
-    told = service_codes.find_time(str(error)) or find_http_date(response.headers.get("Date"))
+    told = service_codes.find_time(error) or find_http_date(response.headers.get("Date"))
     now = told or datetime.now(UTC)
     if code == "InsufficientAccountPermissions" and response.request.method not in ("GET", "HEAD"):
         host = urlsplit(target.endpoint).hostname or ""
@@ -191,7 +192,7 @@ def _explain_key(request: SentRequest, code: str | None, target: Target, now: da
     if code not in ("AuthenticationFailed", "AuthorizationFailure"):
         return None
     sent = find_http_date(request.headers.get("x-ms-date"))
-    if sent is not None and abs(now - sent) > service_codes.CLOCK_SKEW:
+    if sent is not None and abs(now - sent) > CLOCK_SKEW:
         off = span(abs(now - sent).total_seconds())
         return Cause(
             f"this machine's clock is {off} {'behind' if sent < now else 'ahead'}: it says {_format_time(sent)}, "

@@ -1,20 +1,15 @@
-"""What the codes of the service mean, and what its answers say about its clock.
-
-The Date of an answer can be that of a gateway with a wrong clock. So it is good enough to be shown, and is not believed
-where it is proved wrong. See ``calls.ServiceClock`` for what takes something from another because of its age.
-"""
+"""What the codes of the service mean, and when it wrote a refusal."""
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import NamedTuple
 
-from azguard import times
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, BadRequest, Exists, Forbidden, Locked, NotFound, Unavailable
-from azguard.wire.failures import Refusal, Response
+from azguard.wire.failures import Refusal
 
 # The credentials are not accepted, whatever the status.
 AUTHENTICATION = {
@@ -41,11 +36,8 @@ CONDITIONS = {
     "AppendPositionConditionNotMet", "MaxBlobSizeConditionNotMet", "SequenceNumberConditionNotMet",
     "CannotVerifyCopySource",
 }  # fmt: skip
-#: The service accepts a request that is signed with a key if its date is at most so far from the service's clock.
-CLOCK_SKEW = timedelta(minutes=15)
 # Source: https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
 _TOLD = r"Time:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"
-_REFUSED_KEY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class Meaning(NamedTuple):
@@ -285,35 +277,12 @@ def is_of_condition(status: int | None, code: str | None) -> bool:
     return status == HTTPStatus.PRECONDITION_FAILED and (not code or code in CONDITIONS)
 
 
-class Answers:
-    """Hears the answers to one call that is no download: pass ``hear`` along."""
-
-    def __init__(self) -> None:
-        #: The Date of the last answer, in whole seconds; None if it has none, or one that is proved wrong.
-        self.date: datetime | None = None
-        #: When the service wrote the last answer, if that was a refusal that says so.
-        self.refused_at: datetime | None = None
-
-    def hear(self, response: Response) -> None:
-        """Note the times of one answer."""
-        date = times.find_http_date(response.headers.get("Date"))
-        self.date = None if date is None or _is_wrong(date, response) else date
-        is_refused = response.status_code >= HTTPStatus.BAD_REQUEST
-        self.refused_at = find_time(response.content.decode(errors="replace")) if is_refused else None
-
-
-def find_time(text: str) -> datetime | None:
-    """Return the time in the text of a refusal; None if it has none."""
-    found = re.search(_TOLD, text)
+def find_time(error: BaseException | None) -> datetime | None:
+    """Return when the service wrote the refusal behind an error; None if the refusal does not say it."""
+    while error is not None and not isinstance(error, Refusal):
+        error = error.__cause__
+    found = re.search(_TOLD, str(error))
     try:
         return None if found is None else datetime.fromisoformat(found[1])
     except ValueError:
         return None
-
-
-def _is_wrong(date: datetime, answer: Response) -> bool:
-    """Return whether a Date is proved wrong: the service accepted a key, and our clock says something else."""
-    headers = answer.request.headers
-    sent = times.find_http_date(headers.get("x-ms-date"))
-    is_accepted = headers.get("Authorization", "").startswith("SharedKey") and answer.status_code not in _REFUSED_KEY
-    return is_accepted and sent is not None and abs(date - sent) > CLOCK_SKEW

@@ -49,6 +49,12 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return error
     if not isinstance(error, Refusal):
         return _explain_no_answer(error, target)
+    translated = _translate_refusal(error, target, expected_etag)
+    translated.__cause__ = error
+    return translated
+
+
+def _translate_refusal(error: Refusal, target: Target, expected_etag: str | None) -> errors.AzguardError:
     found, code, response = error.status_code, error.code, error.response
     facts: dict[str, Any] = {
         "address": str(target.address),

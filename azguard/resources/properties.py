@@ -1,6 +1,6 @@
 """The properties of a resource: asked for, and what those of several services have in common, as they are shown."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
@@ -16,14 +16,11 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import MetadataShown
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.failures import Response
 from azguard.wire.operations.queues import QUEUE_GET_METADATA
 
 
-def fetch(
-    target: Target, conditions: Conditions, deadline: Deadline, hear: Callable[[Response], object] | None = None
-) -> Answer:
-    """Return the properties of a resource, the lineage in its metadata included; ``hear`` is told the answer.
+def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Answer:
+    """Return the properties of a resource, the lineage in its metadata included.
 
     Raises:
         NotFound: there is none.
@@ -35,7 +32,7 @@ def fetch(
 
     operation = QUEUE_GET_METADATA if target.kind is Kind.QUEUE else ALL[f"{target.kind.noun}.get_properties"]
     headers = conditions.request_headers
-    return read(lambda timeouts: call(operation, target, timeouts, headers=headers, hear=hear), target, deadline)
+    return read(lambda timeouts: call(operation, target, timeouts, headers=headers), target, deadline)
 
 
 def find(target: Target, deadline: Deadline, lease_id: str | None = None) -> Answer | None:

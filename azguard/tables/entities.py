@@ -25,7 +25,7 @@ from azguard.tables.edm import ANNOTATION, KEYS, PARTITION_KEY, ROW_KEY, TIMESTA
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.client import Limits
-from azguard.wire.failures import Broken, BrokenAnswer, Response, Unreadable
+from azguard.wire.failures import Broken, BrokenAnswer, Unreadable
 from azguard.wire.operations.tables import (
     TABLE_ENTITY_DELETE,
     TABLE_ENTITY_GET,
@@ -69,10 +69,8 @@ class Stored:
         return cls(entity, str(answer["odata.etag"]), Lineage.parse(None if is_foreign else found))
 
 
-def get(
-    target: Target, deadline: Deadline, select: str | None = None, hear: Callable[[Response], object] | None = None
-) -> Stored:
-    """Read an entity, again on transient failures; ``hear`` is told each answer.
+def get(target: Target, deadline: Deadline, select: str | None = None) -> Stored:
+    """Read an entity, again on transient failures.
 
     Raises:
         NotFound: there is no such entity, or no such table.
@@ -80,7 +78,7 @@ def get(
     """
 
     def once(timeouts: Limits) -> Stored:
-        answer = call(TABLE_ENTITY_GET, target, timeouts, select=select, hear=hear)
+        answer = call(TABLE_ENTITY_GET, target, timeouts, select=select)
         return _parse(answer, Stored.of)
 
     return read(once, target, deadline)

@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from azguard import times
-from azguard.wire.failures import Unreadable
+from azguard.wire.failures import Response, Unreadable
 from azguard.wire.rows import Operation
+from azguard.wire.signing import CLOCK_SKEW
 
 METADATA = "x-ms-meta-"
 _QUERIES = (
@@ -286,15 +287,12 @@ class Answer(Mapping[str, Any]):
         Unreadable: a field is told in a form that is none.
     """
 
-    __slots__ = ("_fields", "_operation", "content", "headers", "status")
+    __slots__ = ("_fields", "_operation", "_request", "content", "headers", "status")
 
-    def __init__(self, operation: Operation, status: int, headers: Mapping[str, str], content: bytes) -> None:
+    def __init__(self, operation: Operation, response: Response) -> None:
         self._operation = operation
-        self.status = status
-        #: Their names in any case.
-        self.headers = headers
-        self.content = content
-        self._fields = {name: _read_field(name, headers) for name in operation.http.returns}
+        self._request, self.status, _, self.headers, self.content = response
+        self._fields = {name: _read_field(name, self.headers) for name in operation.http.returns}
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -316,7 +314,7 @@ class Answer(Mapping[str, Any]):
 
     def but(self, **fields: Any) -> "Answer":
         """Return this answer with other values of some fields."""
-        found = Answer(self._operation, self.status, self.headers, self.content)
+        found = Answer(self._operation, Response(self._request, self.status, "", self.headers, self.content))
         found._fields |= fields
         return found
 
@@ -329,6 +327,21 @@ class Answer(Mapping[str, Any]):
     def request_id(self) -> str | None:
         """Return the service's name of the exchange."""
         return self.headers.get("x-ms-request-id")
+
+    @property
+    def date(self) -> datetime | None:
+        """Return the Date of the answer, in whole seconds; None if it has none, or one that is proved wrong.
+
+        It can be that of a gateway with a wrong clock, so that it is good enough to be shown. See ``ServiceClock`` for
+        what takes something from another because of its age.
+        """
+        date, sent = (times.find_http_date(each) for each in (self.headers.get("Date"), self._sent("x-ms-date")))
+        if date is None or sent is None or not self._sent("Authorization").startswith("SharedKey"):
+            return date
+        return date if abs(date - sent) <= CLOCK_SKEW else None
+
+    def _sent(self, name: str) -> str:
+        return self._request.headers.get(name, "")
 
 
 def _read_field(name: str, headers: Mapping[str, str]) -> Any:

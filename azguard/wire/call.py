@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from operator import itemgetter
 from typing import Any
@@ -43,12 +43,9 @@ def call(
     *,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
-    hear: Callable[[Response], object] | None = None,
     **given: Any,
 ) -> Answer:
     """Send an operation once; ``headers`` are its conditions and lease id, ``given`` the other arguments of its row.
-
-    ``hear`` is told the answer, whatever it says.
 
     Raises:
         ServiceRefusal: the service refused it, or failed.
@@ -64,14 +61,12 @@ def call(
     every = {**_speak_of_files(target, operation), **dict(http.headers), **sent, **secret, **(headers or {})}
     _check_version(target, operation, every, query)
     response = _exchange(target, http.method, url, every, body, timeouts)
-    if hear is not None:
-        hear(response)
     if response.status_code not in http.ok:
         raise ServiceRefusal(response)
     told = response.headers
     if body is not None and any(name in secret and secret[name] != told.get(name) for name in ENCRYPTED_BY):
         target.account.shared.pop("tell_unencrypted", bool)(_UNENCRYPTED.format(target.endpoint))
-    return Answer(operation, response.status_code, response.headers, response.content)
+    return Answer(operation, response)
 
 
 def locate(endpoint: str, address: Address) -> str:

@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
@@ -35,6 +35,8 @@ _SIGNED = (
     "if-unmodified-since",
     "range",
 )
+#: The service accepts a request that is signed with a key if its date is at most so far from the service's clock.
+CLOCK_SKEW = timedelta(minutes=15)
 _SIGNED_OF_TABLES = ("content-md5", "content-type", "x-ms-date")
 
 

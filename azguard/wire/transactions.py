@@ -49,10 +49,7 @@ def send(table: Target, parts: Sequence[TransactionPart], timeouts: Limits) -> l
             raise ServiceRefusal(each)
     if len(found) != len(parts):
         raise Unreadable(f"{len(found)} of {len(parts)} operations are answered")
-    return [
-        Answer(part.operation, each.status_code, each.headers, each.content)
-        for part, each in zip(parts, found, strict=True)
-    ]
+    return [Answer(part.operation, each) for part, each in zip(parts, found, strict=True)]
 
 
 def _build(boundary: str, number: int, part: TransactionPart) -> bytes:

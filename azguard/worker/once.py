@@ -36,7 +36,7 @@ from azguard.requests import trace
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
-from azguard.requests.service_codes import Answers
+from azguard.requests.service_codes import find_time
 from azguard.tables import entities, writes
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.entities import Stored
@@ -97,14 +97,13 @@ class OnceTable:
         Raises:
             NotFound: there is no such table.
         """
-        answers = Answers()
         try:
-            entities.get(self._locate("-", "-"), deadline, hear=answers.hear)
+            entities.get(self._locate("-", "-"), deadline)
         except NotFound as error:
             if error.service_code == _NO_TABLE:
                 raise self._missing(error) from error
-        if answers.refused_at is not None:
-            self._clock.set(answers.refused_at)
+            if (refused_at := find_time(error)) is not None:
+                self._clock.set(refused_at)
 
     def claim(
         self, key: str, message: MessageFacts, seconds: float, deadline: Deadline

@@ -119,8 +119,8 @@ MUTANTS = (
         "the Date of an answer is the service's clock",
         "2, rule 4",
         "azguard/requests/service_codes.py",
-        'self.refused_at = find_time(response.content.decode(errors="replace")) if is_refused else None',
-        "self.refused_at = date if is_refused else None",
+        "return None if found is None else datetime.fromisoformat(found[1])",
+        "import azguard.times; return azguard.times.find_http_date(error.response.headers.get('Date'))",
         "workers, one stopped",
     ),
     Mutant(

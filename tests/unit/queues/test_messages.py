@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from azguard.errors import NotFound
 from azguard.queues.messages import _judge_delete
 from azguard.requests.commits import Verdict
+from azguard.wire.failures import Refusal
 from tests.support.cases import cases
 
 HIDDEN_UNTIL = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -24,5 +25,6 @@ def test_a_message_is_gone_by_our_delete_only_while_no_other_could_receive_it(
 ) -> None:
     now = None if seconds_before is None else HIDDEN_UNTIL - timedelta(seconds=seconds_before)
     refusal = NotFound("refused", service_code=code)
-    assert _judge_delete(refusal, now, HIDDEN_UNTIL) is verdict
-    assert _judge_delete(refusal, now, None) is (Verdict.NEVER if verdict is Verdict.NEVER else Verdict.UNKNOWN)
+    refusal.__cause__ = Refusal(404, code, "" if now is None else f"Time:{now:%Y-%m-%dT%H:%M:%S.%fZ}")
+    assert _judge_delete(refusal, HIDDEN_UNTIL) is verdict
+    assert _judge_delete(refusal, None) is (Verdict.NEVER if verdict is Verdict.NEVER else Verdict.UNKNOWN)

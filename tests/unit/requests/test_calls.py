@@ -1,7 +1,7 @@
 """What an answer, or none, says of the request it came from, and which of its times are believed."""
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -14,7 +14,9 @@ from azguard.errors import AzguardError, LoginFailed, Unavailable
 from azguard.requests import calls
 from azguard.requests.calls import CallOutcome, ServiceClock, describe, follow, outcome_of, read, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_codes import Answers
+from azguard.requests.service_codes import find_time
+from azguard.requests.service_errors import translate
+from azguard.wire import answers
 from azguard.wire.failures import (
     Broken,
     BrokenAnswer,
@@ -23,9 +25,11 @@ from azguard.wire.failures import (
     Refusal,
     Response,
     SentRequest,
+    ServiceRefusal,
     Stage,
     Unreadable,
 )
+from azguard.wire.operations.queues import QUEUE_LIST
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock
 from tests.support.lease_script import MESSAGE, Answer, it_is, scripted
@@ -185,42 +189,40 @@ TOLD = "2026-11-21T12:00:00.1234567Z"
 CODE = b"<Error><Message>No.\nRequestId:1\nTime:2026-11-21T12:00:00.1234567Z</Message></Error>"
 
 
-def hear(minutes: int, status: int = 200, body: bytes = b"", **sent: str) -> Answers:
-    """Return what is heard of an answer whose Date is so many minutes ahead of the clock that signed the request."""
+def respond(minutes: int, status: int, sent: Mapping[str, str], body: bytes = b"") -> Response:
+    """Return an answer whose Date is so many minutes ahead of the clock that signed the request."""
     request = SentRequest("GET", "", {"x-ms-date": format_datetime(NOW, usegmt=True), **sent})
     date = {"Date": format_datetime(NOW + timedelta(minutes=minutes), usegmt=True)}
-    answers = Answers()
-    answers.hear(Response(request, status, "", date, body))
-    return answers
+    return Response(request, status, "", date, body)
 
 
 @cases(
-    ("minutes", "status", "sent", "is_believed"),
-    (0, 200, KEY, True),
-    (15, 200, KEY, True),
-    (-15, 404, KEY, True),
+    ("minutes", "sent", "is_believed"),
+    (0, KEY, True),
+    (15, KEY, True),
+    (-15, KEY, True),
     # The service accepted the key, so that the clock that signed is right to a quarter of an hour.
-    (16, 200, KEY, False),
-    (-120, 404, KEY, False),
-    # It did not, perhaps for the clock that signed; and other credentials prove nothing.
-    (120, 403, KEY, True),
-    (120, 200, {}, True),
-    (120, 200, {"Authorization": "Bearer xyz"}, True),
+    (16, KEY, False),
+    (-120, KEY, False),
+    # Other credentials prove nothing.
+    (120, {}, True),
+    (120, {"Authorization": "Bearer xyz"}, True),
 )
-def test_a_date_holds_until_disproved(minutes: int, status: int, sent: dict[str, str], *, is_believed: bool) -> None:
-    assert hear(minutes, status, b"", **sent).date == (NOW + timedelta(minutes=minutes) if is_believed else None)
+def test_a_date_holds_until_disproved(minutes: int, sent: dict[str, str], *, is_believed: bool) -> None:
+    found = answers.Answer(QUEUE_LIST, respond(minutes, 200, sent)).date
+    assert found == (NOW + timedelta(minutes=minutes) if is_believed else None)
 
 
 @cases(
-    ("status", "body", "moment"),
-    (404, CODE, datetime.fromisoformat(TOLD)),
-    (200, CODE, None),
-    (404, b"", None),
-    (404, b"\xff<html>Time: soon</html>", None),
-    (404, b"Time:2026-99-21T12:00:00Z", None),
+    ("body", "moment"),
+    (CODE, datetime.fromisoformat(TOLD)),
+    (b"", None),
+    (b"\xff<html>Time: soon</html>", None),
+    (b"<Error><Message>Time:2026-99-21T12:00:00Z</Message></Error>", None),
 )
-def test_a_refusal_tells_when_the_service_wrote_it(status: int, body: bytes, moment: datetime | None) -> None:
-    assert hear(120, status, body).refused_at == moment
+def test_a_refusal_tells_when_the_service_wrote_it(body: bytes, moment: datetime | None) -> None:
+    error = ServiceRefusal(respond(120, 404, {}, body))
+    assert find_time(translate(error, scripted(Kind.BLOB)[0])) == moment
 
 
 @cases(
