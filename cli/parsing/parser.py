@@ -70,10 +70,19 @@ class _Reader:
     node: Command | Group
 
     def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # a mixin of TyperCommand and TyperGroup
-        for param in params:
-            param._runtime_param = _TEXT  # noqa: SLF001  # Typer offers no other way
-        return params
+        """Return all parameters; for a line that was read, without the options that were not typed: they take longest.
+
+        Their defaults are in the rows.
+        """
+        if "_params" not in vars(self):
+            self._params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # a mixin of Typer's two classes
+            for param in self._params:
+                param._runtime_param = _TEXT  # noqa: SLF001  # Typer offers no other way
+        of, parsed = ctx.obj.parsed or (None, None)
+        if parsed is None or of is not ctx:
+            return self._params
+        typed, *_ = parsed.parse_args([])
+        return [param for param in self._params if param.required or param.name in typed]
 
     def read_once(self, ctx: Any, args: list[str]) -> list[Any]:
         """Return the parameters in the order that they were typed; what was found of them is kept for Typer."""
@@ -168,14 +177,18 @@ class ParsedCommand(_Reader, TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         facts, spec = ctx.obj, self.node.spec
-        for row in self.node.rows:
-            command_line.refuse_bytes(row, ctx.params.get(row.name))
+        self._take_before(facts, ctx.params)
+        rows = [row for row in self.node.rows if row.name in ctx.params]
+        for row in rows:
+            command_line.refuse_bytes(row, ctx.params[row.name])
             if row.is_many:
                 ctx.params[row.name] = list(ctx.params[row.name]) or row.default
-        self._take_before(facts, ctx.params)
-        typed = list_typed(self.node.rows, ctx.params, facts.order)
+        typed = list_typed(rows, ctx.params, facts.order)
+        # One before the command's name holds unless it is given again behind it.
         for row in self.node.shared:
-            self._share(facts, row, ctx.params.pop(row.name))
+            if row.name in ctx.params:
+                self._check_condition(row.name)
+                facts.shared[row.name] = ctx.params.pop(row.name)
         # All of them are known to who tells of an error in one.
         for row in self.node.shared:
             if row.name in facts.shared:
@@ -184,13 +197,14 @@ class ParsedCommand(_Reader, TyperCommand):
             # Before any request, also where a command asks for its scope when it is done, or never.
             scope.find_named(facts.shared.get("scope"), os.environ)
         facts.operation, facts.takes_key = spec.operation, spec.takes_key
-        facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(ctx.params)
+        params = {row.name: row.default for row in self.node.own} | ctx.params
+        facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(params)
         env = Environment.of(facts)
-        self._refuse_ignored(facts, has_source=ctx.params.get("source_url") is not None)
-        rules.check(self.node.rules, typed, lambda: _find_kind(env, self.node, ctx.params))
+        self._refuse_ignored(facts, has_source=params.get("source_url") is not None)
+        rules.check(self.node.rules, typed, lambda: _find_kind(env, self.node, params))
         for row in self.node.own:
-            ctx.params[row.name] = row.read(ctx.params[row.name])
-        facts.ready = ReadyCommand(self.node, env, ctx.params)
+            params[row.name] = row.read(params[row.name])
+        facts.ready = ReadyCommand(self.node, env, params)
 
     def _refuse_ignored(self, facts: Facts, *, has_source: bool) -> None:
         """Refuse a condition that the service ignores here, before anything that is missing is told."""
@@ -210,16 +224,10 @@ class ParsedCommand(_Reader, TyperCommand):
                 params[row.name] = value
                 facts.order.append(row.name)
 
-    def _share(self, facts: Facts, row: Row, value: Any) -> None:
-        """Keep the value of a shared option: one before the command's name holds unless it is given again behind it."""
-        if row.name not in facts.order:
-            return
-        if row.name in common.CONDITION_NAMES:
-            self._check_condition(row.name)
-        facts.shared[row.name] = value
-
     def _check_condition(self, name: str) -> None:
         """Refuse a condition on a command that has none, before anything else is looked at."""
+        if name not in common.CONDITION_NAMES:
+            return
         reason = self.node.spec.why_no_conditions
         if name == "source_lease_id":
             reason = "the service has not heeded the lease of a copy's source since 2012"
@@ -249,7 +257,7 @@ class ParsedGroup(_Reader, TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         for row in self.node.rows:
-            value = ctx.params.pop(row.name)
+            value = ctx.params.pop(row.name, None)
             if value not in (None, False):
                 ctx.obj.shared[row.name] = value
         if not ctx._protected_args:  # noqa: SLF001  # Typer offers no other way
