@@ -64,6 +64,9 @@ class Environment:
         Raises:
             ConfigError: another user can have put something there.
         """
+        return self.common.keep(("folders",), self._find_folders)
+
+    def _find_folders(self) -> Folders:
         found = Folders.of(self.environ)
         found.check()
         return found
@@ -73,7 +76,8 @@ class Environment:
         """Return whose reads guard this run's writes."""
         from azguard.cache.scope import find_scope
 
-        return find_scope(self.shared.get("scope"), self.environ)
+        named = self.shared.get("scope")
+        return self.common.keep(("scope", named), lambda: find_scope(named, self.environ))
 
     @cached_property
     def job(self) -> str | None:

@@ -6,6 +6,7 @@ metavar; a kind of address as its prefix, such as ``queue:``.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from azguard.address import Kind
 from azguard.errors import UsageError
@@ -33,9 +34,9 @@ class Rule:
     #: The rule does not hold beside one of these.
     unless: tuple[str, ...] = ()
 
-    def find_broken(self, typed: Collection[str], find_kind: Callable[[], str | None]) -> "UsageError | None":
+    def find_broken(self, typed: AbstractSet[str], find_kind: Callable[[], str | None]) -> "UsageError | None":
         """Return the error if the options of a line break it; ``find_kind`` tells the kind of its first address."""
-        if any(name in typed for name in self.unless):
+        if not typed.isdisjoint(self.unless):
             return None
         given = [name for name in self.options if name in typed or (name[-1] == ":" and name[:-1] == find_kind())]
         match self.kind:
@@ -43,7 +44,7 @@ class Rule:
                 other = next((name for name in self.others if name in typed), None)
                 return self._refuse_both(given[0], other) if given and other else None
             case "needs":
-                is_met = not given or any(name in typed for name in self.others)
+                is_met = not given or not typed.isdisjoint(self.others)
                 return None if is_met else self._refuse_alone(given[0])
             case "one_of":
                 return self._refuse_both(*given[:2]) if len(given) > 1 else None if given else self._refuse_none()
@@ -175,7 +176,8 @@ def check(rules: Iterable[Rule], typed: Collection[str], find_kind: Callable[[],
     Raises:
         UsageError: names both options, or the one that is missing.
     """
+    names = frozenset(typed)
     for rule in rules:
-        broken = rule.find_broken(typed, find_kind)
+        broken = rule.find_broken(names, find_kind)
         if broken is not None:
             raise broken

@@ -46,14 +46,12 @@ class RequestedConditions:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "RequestedConditions":
         """Return the conditions among named arguments, such as the options of a command line."""
-        given: dict[str, Any] = {each.name: options.get(each.name) for each in fields(cls)}
-        given |= {name: bool(given[name]) for name in ("last_writer_wins", "allow_race")}
-        return cls(**given)
+        return cls(**{name: value for name, value in options.items() if value is not None and name in _NAMES})
 
     @cached_property
     def given(self) -> tuple[str, ...]:
         """Return the names of the given conditions."""
-        return tuple(each.name for each in fields(self) if getattr(self, each.name) not in (None, False))
+        return tuple(name for name in _NAMES if getattr(self, name) not in (None, False))
 
     @cached_property
     def values(self) -> Mapping[Condition, str]:
@@ -62,6 +60,7 @@ class RequestedConditions:
         return {condition: value for condition, value in every if value is not None}
 
 
+_NAMES = [each.name for each in fields(RequestedConditions)]
 #: What a create-only write means.
 CREATE_ONLY = RequestedConditions(if_none_match="*")
 

@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -197,6 +198,7 @@ def fill(callback: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, An
     return {each.name: _collect(each.annotation, each.name, left) for each in _parameters(callback)}
 
 
+@cache
 def _parameters(callback: Callable[..., Any]) -> list[Parameter]:
     return [each for each in inspect.signature(callback).parameters.values() if each.name != "env"]
 
@@ -226,7 +228,13 @@ def _collect(kind: Any, name: str, left: dict[str, Any]) -> Any:
     if not is_dataclass(kind):
         return left.pop(name)
     found: Any = kind
-    return found(**{each.name: _collect(each.type, each.name, left) for each in fields(kind)})
+    return found(**{part: _collect(each, part, left) for part, each in _list_fields(found)})
+
+
+@cache
+def _list_fields(kind: Any) -> list[tuple[str, Any]]:
+    """Return the names and types of the fields of a dataclass."""
+    return [(each.name, each.type) for each in fields(kind)]
 
 
 def list_rules(callback: Callable[..., Any]) -> "tuple[Rule, ...]":
