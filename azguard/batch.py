@@ -7,7 +7,9 @@ An address is a sequence of names, such as ``blob, site, a.json``. Two lines fol
 that of the other, or is inside it: a blob is written when its container has been created.
 """
 
+import codecs
 import json
+import re
 import shlex
 import shutil
 import tempfile
@@ -30,6 +32,8 @@ DONE = "done"
 # Far more than a command line, with its stdin, is meant to have.
 _LONGEST_LINE = 16 * 1024 * 1024
 _KEYS = ("args", "stdin", "id")
+_QUOTES = re.compile(r"['\"\\]")
+_BLANKS = re.compile(r"[ \t\r\n]+")
 #: So many lines are read beyond the oldest that has not ended: what waits, and what --ordered holds back, is bounded.
 MOST_AHEAD = 10_000
 Address = tuple[str, ...]
@@ -108,8 +112,9 @@ def read(stream: BinaryIO) -> Iterator[TextLine]:
     for number, content in enumerate(iter(lambda: stream.readline(_LONGEST_LINE + 1), b""), 1):
         if len(content) > _LONGEST_LINE:
             raise UsageError(f"longer than {_LONGEST_LINE:,} bytes").at_line(number)
-        if content.strip() and not content.lstrip().startswith(b"#"):
-            yield TextLine(number, content)
+        said = (content.removeprefix(codecs.BOM_UTF8) if number == 1 else content).strip()
+        if said and not said.startswith(b"#"):
+            yield TextLine(number, said)
 
 
 def parse(line: TextLine) -> Line:
@@ -119,11 +124,11 @@ def parse(line: TextLine) -> Line:
         UsageError: it is none of the forms.
     """
     try:
-        text = line.content.decode("utf-8-sig" if line.number == 1 else "utf-8").strip()
+        text = line.content.decode().strip()
     except UnicodeDecodeError as error:
         raise UsageError(f"no UTF-8: {error.reason} at byte {error.start + 1}", reason="batch_line") from None
     try:
-        said = json.loads(text) if text.startswith(("[", "{")) else shlex.split(text)
+        said = json.loads(text) if text.startswith(("[", "{")) else _split(text)
     except json.JSONDecodeError as error:
         raise UsageError(f"no JSON: {error.msg} at character {error.pos + 1}", reason="batch_line") from None
     except ValueError as error:
@@ -134,6 +139,11 @@ def parse(line: TextLine) -> Line:
     _check(said)
     words = said["args"][1:] if said["args"][:1] == ["azguard"] else said["args"]
     return Line(line.number, tuple(words), said.get("stdin") or "", said.get("id"))
+
+
+def _split(text: str) -> list[str]:
+    """Return the words of a shell's line. ``shlex`` takes 60 µs, which a line without quotes does not need."""
+    return shlex.split(text) if _QUOTES.search(text) else _BLANKS.split(text)
 
 
 def _check(said: dict[str, object]) -> None:

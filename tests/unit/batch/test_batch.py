@@ -1,5 +1,6 @@
 """Lines as they stand in a file; which line may begin, and in which order lines are told."""
 
+import codecs
 import io
 import os
 import tempfile
@@ -27,13 +28,13 @@ _LONGEST_SECONDS = 30.0
     ("blob put 'site/a b' --content \"it's\"", ("blob", "put", "site/a b", "--content", "it's")),
     (r"blob put site/a --etag '\"0x1\"'", ("blob", "put", "site/a", "--etag", r"\"0x1\"")),
     ("blob put site/a --etag '\"0x1\"'", ("blob", "put", "site/a", "--etag", '"0x1"')),
+    ("blob  show\tsite/a\x0bb\xa0c", ("blob", "show", "site/a\x0bb\xa0c")),
     ("blob put site/a#1 --content $HOME/*", ("blob", "put", "site/a#1", "--content", "$HOME/*")),
     ("azguard blob show site/a\r\n", ("blob", "show", "site/a")),
     ("  version  ", ("version",)),
     ('["blob", "show", "a b"]', ("blob", "show", "a b")),
     ('["azguard", "version"]', ("version",)),
     ('{"args": ["version"]}', ("version",)),
-    ("\ufeffversion", ("version",)),
     ("blob show site/ä", ("blob", "show", "site/ä")),
 )
 def test_a_line_is_words_as_in_a_shell_or_json(text: str, words: tuple[str, ...]) -> None:
@@ -68,7 +69,12 @@ def test_another_line_is_refused(content: bytes, message: str) -> None:
 
 def test_empty_lines_and_remarks_are_left_out_and_counted() -> None:
     found = list(batch.read(io.BytesIO(b"\n# first\n  # second\nversion\n\t\nhelp")))
-    assert found == [TextLine(4, b"version\n"), TextLine(6, b"help")]
+    assert found == [TextLine(4, b"version"), TextLine(6, b"help")]
+
+
+@cases("first, found", (b"version\n", [b"version"]), (b"# remark\n", []), (b"\n", []))
+def test_a_byte_order_mark_is_no_part_of_the_first_line(first: bytes, found: list[bytes]) -> None:
+    assert [line.content for line in batch.read(io.BytesIO(codecs.BOM_UTF8 + first))] == found
 
 
 def test_a_line_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
