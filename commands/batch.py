@@ -6,10 +6,12 @@ the trace, and what ``SharedState`` keeps: accounts, with their login and their 
 cache.
 """
 
+import gc
 import io
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -53,6 +55,10 @@ _ALONE = {
 # So many lines are understood once; all others twice, because they would not fit the memory.
 _MOST_READY = 1_000
 _MOST_READY_CHARACTERS = 4 * 1024 * 1024
+
+# Each line leaves some 40 objects that refer to each other. With the threshold of a short command, thousands of lines
+# would wait for the collector, and lines that it finds at work would wait for its third generation.
+_OBJECTS_BEFORE_COLLECTING = 5_000
 
 _NAMES = ("stdin", "stdout", "stderr")
 # A thread that a line starts has none, and tells on those of the process.
@@ -115,7 +121,7 @@ def batch(
     results = _Results(replace(env.out, format=output, summarizes=None))
     clock = StoppableClock()
     runner = LineRunner(env, replace(env.common, clock=clock))
-    with streams.source(file, purpose="run") as source, keep(source) as kept:
+    with streams.source(file, purpose="run") as source, keep(source) as kept, _collect_often():
         divide_streams()
         begin = kept.tell()
         with results.count("check", is_silent=not dry_run):
@@ -125,20 +131,38 @@ def batch(
             results.tell_checks(total)
             return
         kept.seek(begin)
-        works = chain(ready, map(runner.prepare, islice(read(kept), len(ready), None)))
+        works = chain(_take_each(ready), map(runner.prepare, islice(read(kept), len(ready), None)))
         with signals.until_committed():
             with results.count("run"):
                 ended = run(works, BatchSettings(jobs, ordered, stop_on_error), results.show, clock.stop)
             results.tell(ended, total)
 
 
-def _check_all(works: "Iterable[LineWork]", results: "_Results", *, is_preview: bool) -> "list[LineWork]":
+@contextmanager
+def _collect_often() -> Iterator[None]:
+    """Have the garbage collector look more often, at what is made from now on alone."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _take_each(ready: "deque[LineWork]") -> "Iterator[LineWork]":
+    while ready:
+        yield ready.popleft()
+
+
+def _check_all(works: "Iterable[LineWork]", results: "_Results", *, is_preview: bool) -> "deque[LineWork]":
     """Return the first lines, ready to run.
 
     Raises:
         UsageError: a line cannot be run.
     """
-    ready: list[LineWork] = []
+    ready = deque[LineWork]()
     size = 0
     for work in works:
         size += len(work.line.stdin) + sum(map(len, work.line.words))
@@ -165,8 +189,8 @@ def require_runnable(ready: "ReadyCommand | None", shared: Mapping[str, Any]) ->
         raise UsageError("the result of a line is JSON", hint="leave -o out; --query picks from the result")
     if (reason := _find_reason_to_run_alone(ready)) is not None:
         raise UsageError(f"{ready.env.command} cannot run in a batch: {reason}", hint="run it by itself")
-    options, params = ready.node.list_options(), ready.params
-    if "--result" in options and params[options["--file"].name] in (None, "-") and not params["recursive"]:
+    prints_content = any("--result" in row.flags for row in ready.node.own)
+    if prints_content and ready.params["file"] in (None, "-") and not ready.params["recursive"]:
         raise UsageError("the content would go to stdout, where the results are", hint="-f FILE writes it to a file")
     return ready
 

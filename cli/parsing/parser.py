@@ -324,6 +324,8 @@ def parse(facts: Facts, argv: list[str]) -> ReadyCommand | None:
         raise KeyboardInterrupt from None
     except typer.TyperException as error:
         raise _explain(error, argv) from error
+    # It refers to the facts again: then only the garbage collector would free a line of a batch.
+    facts.parsed = None
     ready: ReadyCommand | None = facts.ready
     return ready
 

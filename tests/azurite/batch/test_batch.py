@@ -1,5 +1,6 @@
 """``azguard batch``: lines in one process, each as if it were a process of its own."""
 
+import gc
 import json
 import os
 import signal
@@ -12,7 +13,9 @@ from unittest.mock import patch
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
+from azguard.cli.context import Environment
 from azguard.cli.parsing.tree import root
+from azguard.commands import batch
 from azguard.wire import network
 from tests.support import places, thorough
 from tests.support.cases import cases
@@ -321,6 +324,26 @@ def test_what_a_line_tells_on_stderr_is_told_with_its_number(cli: CliWorld, site
     assert "line 2 (44): " in ran.err
     blob = play(cli, f"blob put {site}/a --content 1\nblob show {site}/a --query nothing\n")
     assert "line 2: --query matches nothing: the result has no nothing" in blob.err
+
+
+@patch.object(batch, "_MOST_READY", 0)
+@patch.object(batch, "_OBJECTS_BEFORE_COLLECTING", 200)
+@patch.object(gc, "disable", lambda: None)
+def test_lines_that_have_ended_are_freed_while_others_run(cli: CliWorld, site: str) -> None:
+    left: list[int] = []
+
+    def count_left(*_: object) -> None:
+        left.append(sum(isinstance(each, Environment) for each in gc.get_objects()))
+
+    before = gc.get_threshold()
+    gc.set_threshold(100_000)  # as azguard.__main__ does
+    try:
+        with patch.object(batch._Results, "tell", count_left):
+            play(cli, list_puts(site, 60), "--jobs", "1")
+        assert gc.get_threshold()[0] == 100_000
+    finally:
+        gc.set_threshold(*before)
+    assert left[0] < 40
 
 
 def test_ten_thousand_lines_take_no_more_memory_than_a_hundred(cli: CliWorld) -> None:
