@@ -1,7 +1,7 @@
 """The Blob service in memory: the operations that single writes, updates and locks ask for.
 
 Sources: the REST reference of each operation, and tests/data/semantics.yaml for what is not written there.
-``test_services.py`` sends the same requests to Azurite.
+``test_services.py`` sends the same requests to Azurite, ``test_recorded.py`` those of recordings of the live service.
 """
 
 from base64 import b64encode

@@ -1,7 +1,7 @@
 """The Queue service in memory: what a worker asks for.
 
 Sources: the REST reference of each operation; a stale receipt is refused as Azure does it, and not as Azurite.
-``test_services.py`` sends the same requests to Azurite.
+``test_services.py`` sends the same requests to Azurite, ``test_recorded.py`` those of recordings of the live service.
 """
 
 import re

@@ -95,7 +95,7 @@ def check_lease(lease: Lease | None, asked: Asked, now: float, *, writes: bool) 
     given = asked.header("x-ms-lease-id")
     if given is None:
         return refuse(412, "LeaseIdMissing", now) if writes and is_locked(lease, now) else None
-    if lease is None or (lease.state(now) == "broken" and lease.id == given):
+    if lease is None:
         return refuse(412, "LeaseNotPresentWithBlobOperation", now)
     if lease.id != given:
         return refuse(412, "LeaseIdMismatchWithBlobOperation", now)

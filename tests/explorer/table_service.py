@@ -1,7 +1,7 @@
 """The Table service in memory: what updates of an entity ask for, transactions included.
 
 Sources: the REST reference of each operation, and of entity group transactions. ``test_services.py`` sends the same
-requests to Azurite.
+requests to Azurite, ``test_recorded.py`` those of recordings of the live service.
 """
 
 import json
