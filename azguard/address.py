@@ -61,7 +61,7 @@ _CUT_URL = r"(?i)https?:/?[^/]|[a-z0-9-]+\.(?:blob|table|queue|file|dfs)\."
 _SAS_BEGINS = r"(?i)\?(?:sv=\d{4}-\d\d-\d\d(?:&|$)|(?:[^/?]*&)?sig=.)"
 
 
-@frozen
+@frozen(many=True)
 class Address:
     """The name of one resource: its kind, its parts, and a snapshot or version where it has one."""
 

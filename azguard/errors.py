@@ -17,7 +17,7 @@ _IN_JSON = (
 _FIELDS: dict["type[AzguardError]", frozenset[str]] = {}
 
 
-@dataclass
+@dataclass(eq=False)
 class AzguardError(Exception):
     """What happened, in one sentence, and the facts known about it.
 
@@ -106,10 +106,6 @@ class AzguardError(Exception):
     def as_json(self) -> dict[str, object]:
         """Return the facts of the JSON error object, in the contract's order."""
         return {name: getattr(self, name) for name in _IN_JSON} | dict(self.facts)
-
-    # A dataclass would compare and hash by value; an exception is itself.
-    __eq__ = object.__eq__
-    __hash__ = Exception.__hash__
 
 
 def _list_fields(kind: type[AzguardError]) -> frozenset[str]:

@@ -42,7 +42,7 @@ class SharedState:
             return found
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Facts:
     """What is known of a run so far; an error is told with it, wherever the run ended."""
 

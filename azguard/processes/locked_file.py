@@ -164,7 +164,7 @@ class Machine:
         return (self.host, self.installation) == (other.host, other.installation)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ProcessNote:
     """One note."""
 

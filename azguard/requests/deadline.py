@@ -28,7 +28,7 @@ _POLL_PAUSE_GROWTH = 1.3
 _SHORTEST_PART = 0.25
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Deadline:
     """A moment after which no new attempt begins."""
 

@@ -153,12 +153,14 @@ class Lineage:
     @classmethod
     def parse(cls, text: str | None) -> Self:
         """Read the metadata value; what is not ours, or damaged, counts as no history."""
-        pieces = [piece for piece in (text or "").split(",") if piece]
+        if not text:
+            return cls()
+        pieces = [piece for piece in text.split(",") if piece]
         keys = AppliedKeys.parse(next((piece for piece in pieces if piece.startswith(_KEYS)), _KEYS)[len(_KEYS) :])
         rest = [piece for piece in pieces if piece not in (_TIERED, _ALL_KEYS) and not piece.startswith(_KEYS)]
         matches = [re.fullmatch(_ENTRY, piece) for piece in rest]
         if keys is None or not all(matches):
-            return cls(is_newer=re.match(_NEWER, text or "") is not None)
+            return cls(is_newer=re.match(_NEWER, text) is not None)
         entries = tuple((match[1], match[2]) for match in matches if match)
         return cls(entries, _TIERED in pieces, keys, _ALL_KEYS in pieces)
 

@@ -97,7 +97,7 @@ def send_until_settled(request: WriteRequest[T], deadline: Deadline) -> Settled[
         under_way.note("settled", outcome=under_way.outcome)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Write(Generic[T]):
     """A write under way."""
 

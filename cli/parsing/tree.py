@@ -214,7 +214,7 @@ root = Group(
 )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PartialLine:
     """A line that may not be whole, for completion and for help: what its words are, by the rows of the commands."""
 
