@@ -11,18 +11,19 @@ import codecs
 import json
 import re
 import shlex
-import shutil
 import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO, NamedTuple, Protocol, Self
 
 from azguard import columns
 from azguard.errors import OutcomeUnknown, UsageError
+from azguard.folders import explain_unwritable
 from azguard.frozen import frozen
 from azguard.requests import pool
 from azguard.requests.pool import DEFAULT_JOBS, FAILED, UNKNOWN, Done, PoolEnd
@@ -93,14 +94,27 @@ class LineEnd:
 
 @contextmanager
 def keep(stream: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield what can be read twice: the stream, or a temporary file with all that a pipe has."""
+    """Yield what can be read twice: the stream, or a temporary file with all that a pipe has.
+
+    Raises:
+        ConfigError: the temporary file cannot be written.
+    """
     if stream.seekable():
         yield stream
         return
-    with tempfile.TemporaryFile() as copy:
-        shutil.copyfileobj(stream, copy)
-        copy.seek(0)
+    with _copy(stream) as copy:
         yield copy
+
+
+def _copy(stream: BinaryIO) -> BinaryIO:
+    folder = Path(tempfile.gettempdir())
+    with explain_unwritable(folder, reason="temporary_folder_fails"), ExitStack() as stack:
+        copy = stack.enter_context(tempfile.TemporaryFile())
+        # By lines: a terminal tells its end once, and a read of a block would wait for another one.
+        copy.writelines(iter(lambda: stream.readline(_LONGEST_LINE), b""))
+        copy.seek(0)
+        stack.pop_all()
+        return copy
 
 
 def read(stream: BinaryIO) -> Iterator[TextLine]:
@@ -128,7 +142,7 @@ def parse(line: TextLine) -> Line:
     except UnicodeDecodeError as error:
         raise UsageError(f"no UTF-8: {error.reason} at byte {error.start + 1}", reason="batch_line") from None
     try:
-        said = json.loads(text) if text.startswith(("[", "{")) else _split(text)
+        said = json.loads(text, object_pairs_hook=_take_once) if text[0] in "[{" else _split(text)
     except json.JSONDecodeError as error:
         raise UsageError(f"no JSON: {error.msg} at character {error.pos + 1}", reason="batch_line") from None
     except ValueError as error:
@@ -144,6 +158,14 @@ def parse(line: TextLine) -> Line:
 def _split(text: str) -> list[str]:
     """Return the words of a shell's line. ``shlex`` takes 60 µs, which a line without quotes does not need."""
     return shlex.split(text) if _QUOTES.search(text) else _BLANKS.split(text)
+
+
+def _take_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, none of whose keys is given twice."""
+    said = dict(pairs)
+    if len(said) < len(pairs):
+        raise UsageError("a key is given twice", reason="batch_line")
+    return said
 
 
 def _check(said: dict[str, object]) -> None:

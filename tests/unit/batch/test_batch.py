@@ -3,10 +3,12 @@
 import codecs
 import io
 import os
+import pty
 import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -14,7 +16,7 @@ import pytest
 
 from azguard import batch
 from azguard.batch import Address, BatchSettings, Line, LineEnd, TextLine
-from azguard.errors import UsageError
+from azguard.errors import ConfigError, UsageError
 from azguard.requests.pool import Done, PoolEnd
 from tests.support.cases import cases
 
@@ -59,6 +61,7 @@ def test_an_object_has_a_name_and_stdin_too() -> None:
     (b'{"args": ["version"], "stdin": {}}', '"stdin" is not a text'),
     (b'{"args": ["version"], "id": 7}', '"id" is not a text'),
     (b'{"args": ["version"], "Id": "7"}', "the key 'Id' means nothing here"),
+    (b'{"args": ["version"], "args": ["help"]}', "a key is given twice"),
     (b"blob show \xff", "no UTF-8: invalid start byte at byte 11"),
 )
 def test_another_line_is_refused(content: bytes, message: str) -> None:
@@ -91,6 +94,27 @@ def test_a_pipe_is_read_twice_and_a_file_is_not_copied() -> None:
         assert [_read_twice(kept), kept is pipe] == [[b"version\n"] * 2, False]
     with tempfile.TemporaryFile() as file, batch.keep(file) as kept:
         assert kept is file
+
+
+def test_one_end_of_file_ends_what_is_typed_on_a_terminal() -> None:
+    reads, writes = pty.openpty()
+    os.write(reads, b"version\n\x04help\n")
+    with open(writes, "rb") as terminal, batch.keep(terminal) as kept:
+        assert kept.read() == b"version\n"
+    os.close(reads)
+
+
+def test_a_full_disk_is_told_with_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", partial(open, "/dev/full", "wb"))
+    reads, writes = os.pipe()
+    os.write(writes, b"version\n")
+    os.close(writes)
+    with open(reads, "rb") as pipe, pytest.raises(ConfigError) as refused, batch.keep(pipe):
+        pass
+    assert (refused.value.message, refused.value.reason) == (
+        f"{tempfile.gettempdir()} cannot be written: No space left on device",
+        "temporary_folder_fails",
+    )
 
 
 def _read_twice(stream: Any) -> list[bytes]:
