@@ -16,12 +16,12 @@ from http import HTTPStatus
 from urllib.parse import quote, unquote, urlsplit
 
 from azguard.accounts import endpoints
-from azguard.accounts.logins import Answered
 from azguard.errors import Changed, Unavailable
 from azguard.frozen import frozen
 from azguard.leases.owners import Owner, escape
 from azguard.requests.deadline import Deadline
 from azguard.wire import client
+from azguard.wire.connections import Reply
 
 _GITHUB = "https://github.com"
 _GITHUB_API = "https://api.github.com"
@@ -167,20 +167,20 @@ def _is_private(url: str) -> bool:
     return parts.scheme == "https" or endpoints.is_loopback(parts.hostname)
 
 
-def _ask(run: CiRun, deadline: Deadline, address: str) -> Answered:
+def _ask(run: CiRun, deadline: Deadline, address: str) -> Reply:
     try:
         return client.get(run.api_url, run.authorization, min(_ANSWER_SECONDS, deadline.seconds))
     except OSError as error:
         raise _build_unknown(run, f"there is no answer ({error})", address) from error
 
 
-def _read_status(run: CiRun, answer: Answered, address: str) -> str:
+def _read_status(run: CiRun, answer: Reply, address: str) -> str:
     """Return the state of the run as the service calls it."""
-    if answer.status != HTTPStatus.OK:
+    if answer.status_code != HTTPStatus.OK:
         without = "" if run.authorization else ", and no token is set"
-        raise _build_unknown(run, f"it answers HTTP {answer.status}{without}", address)
+        raise _build_unknown(run, f"it answers HTTP {answer.status_code}{without}", address)
     try:
-        found = json.loads(answer.content) if "json" in answer.content_type else None
+        found = json.loads(answer.content) if "json" in answer.headers.get("Content-Type", "") else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or found.get("id") != run.id or not isinstance(found.get("status"), str):

@@ -14,5 +14,6 @@
 ``network``      a connection to a host: its name, a proxy, TLS
 ``failures``     why there is no answer, and what a refusal is
 ``unreachable``  why there is no answer, in words
+``logins``       Azure identities, the OIDC tokens of CI jobs included
 ``sdk``          how a login asks for tokens; the SDK's own client, for the demonstration
 """

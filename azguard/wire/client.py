@@ -19,7 +19,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from azguard import __version__, times
@@ -29,9 +29,6 @@ from azguard.wire.connections import MOST_BYTES, MOST_ERROR_BYTES, Connections, 
 from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected, NotOfTheService, Stage, is_redirection
 from azguard.wire.listeners import send_and_tell
 from azguard.wire.network import Way
-
-if TYPE_CHECKING:
-    from azguard.accounts.logins import Answered
 
 #: What each transmission carries, and the service repeats.
 REQUEST_ID = "x-ms-client-request-id"
@@ -164,7 +161,7 @@ def check_echo(asked: Mapping[str, str], answered: Mapping[str, str]) -> None:
         raise BrokenAnswer(Broken.OF_ANOTHER_REQUEST)
 
 
-def get(url: str, authorization: str | None, seconds: float) -> "Answered":
+def get(url: str, authorization: str | None, seconds: float) -> Reply:
     """Ask another service once for JSON, and follow no redirect.
 
     ``authorization`` is the value of that header; None sends none.
@@ -172,17 +169,14 @@ def get(url: str, authorization: str | None, seconds: float) -> "Answered":
     Raises:
         OSError: there is no whole answer in time.
     """
-    from azguard.accounts.logins import Answered
-
     headers = {"Accept": "application/json", "User-Agent": f"azguard/{__version__}"}
     if authorization is not None:
         headers["Authorization"] = authorization
     limits = Limits(min(CONNECT_SECONDS, seconds), seconds, is_strict=True)
     try:
-        reply = NetworkClient().send("GET", url, headers, None, limits)
+        return NetworkClient().send("GET", url, headers, None, limits)
     except NoAnswer as error:
         raise OSError(str(error)) from error
-    return Answered(reply.status_code, reply.headers.get("Content-Type", ""), reply.content)
 
 
 def _check(method: str, headers: Mapping[str, str], reply: Reply) -> Reply:

@@ -11,9 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from azguard.accounts.logins import Answered
 from azguard.errors import ConfigError, LoginFailed
-from azguard.wire import client, unreachable
+from azguard.wire import unreachable
 from azguard.wire.client import REQUEST_ID, Limits, NetworkClient
 from azguard.wire.connections import Reply
 from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected
@@ -24,25 +23,15 @@ if TYPE_CHECKING:
 _READS = ("GET", "HEAD")
 
 
-class LoginNetwork:
-    """The network, as ``accounts.logins.Network`` says."""
-
-    @property
-    def transport(self) -> Any:
-        return _make_transport()
-
-    def get(self, url: str, authorization: str | None, seconds: float) -> Answered:
-        return client.get(url, authorization, seconds)
-
-    def explain(self, error: Exception, authority: str) -> LoginFailed | None:
-        failure = _find_failure(error)
-        if failure is None:
-            return None
-        return unreachable.explain(failure, authority).build(LoginFailed)
+def explain(error: Exception, authority: str) -> LoginFailed | None:
+    """Return why an authority did not answer; None if the error says something else."""
+    failure = _find_failure(error)
+    return None if failure is None else unreachable.explain(failure, authority).build(LoginFailed)
 
 
 @cache
-def _make_transport() -> Any:
+def make_transport() -> Any:
+    """Return the transport that azure-identity sends with."""
     import logging
 
     from azure.core.pipeline.transport import HttpResponse, HttpTransport

@@ -19,7 +19,7 @@ from azguard.accounts.endpoints import STORAGE_SCOPE, find_cloud, is_azures_own
 from azguard.times import http_date
 
 if TYPE_CHECKING:
-    from azguard.accounts.logins import Login
+    from azguard.wire.logins import Login
 
 # The headers that a signature covers by their place, after the verb; the service ignores Date beside x-ms-date.
 _SIGNED = (
@@ -106,11 +106,10 @@ def find_login(account: Account) -> "Login":
 
 
 def _make_login(account: Account) -> "Login":
-    from azguard.accounts import logins
-    from azguard.wire.sdk import LoginNetwork
+    from azguard.wire import logins
 
     cloud = find_cloud(next(iter(account.endpoints.values()), ""))
-    login = logins.choose(os.environ, cloud, LoginNetwork(), account.shared.get("login_seconds"))
+    login = logins.choose(os.environ, cloud, account.shared.get("login_seconds"))
     if not account.trusts_endpoints:
         foreign = (each for each in account.endpoints.values() if not is_azures_own(each))
         login.foreign_endpoint = next(foreign, None)

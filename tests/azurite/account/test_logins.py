@@ -13,13 +13,12 @@ import pytest
 from azure.identity import CredentialUnavailableError
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
 
-from azguard.accounts import logins
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.endpoints import CLOUDS, EMULATOR_KEY, EMULATOR_NAME, find_cloud
-from azguard.accounts.logins import Login
 from azguard.emulators import azurite_install
 from azguard.errors import LoginFailed
-from azguard.wire.sdk import LoginNetwork
+from azguard.wire import logins
+from azguard.wire.logins import Login
 from azguard.wire.signing import find_login
 from tests.support import forked, login_world
 from tests.support.cases import cases
@@ -180,7 +179,7 @@ def test_a_proxy_before_the_authority_is_named(offline: CliWorld, world: LoginWo
 
 
 def test_a_secret_of_a_service_principal_is_preferred_to_the_jobs_token(world: LoginWorld) -> None:
-    chosen = logins.choose({**world.github, "AZURE_CLIENT_SECRET": "x"}, CLOUDS["core.windows.net"], LoginNetwork())
+    chosen = logins.choose({**world.github, "AZURE_CLIENT_SECRET": "x"}, CLOUDS["core.windows.net"])
     assert chosen.source == "this machine"
 
 
@@ -198,7 +197,7 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
 ) -> None:
     monkeypatch.delenv("AZURE_AUTHORITY_HOST", raising=False)
     job = {name: value for name, value in world.github.items() if name != "AZURE_AUTHORITY_HOST"}
-    login = logins.choose(job, find_cloud(endpoint), LoginNetwork())
+    login = logins.choose(job, find_cloud(endpoint))
     assert login.credential._client._authority == f"https://{authority}"
 
 
@@ -268,7 +267,7 @@ class Credential:
 
 def test_a_token_with_time_left_is_fetched_once_for_all_clients() -> None:
     credential = Credential(3600)
-    login = Login(credential, "here", None, "log in", renewable=True, network=LoginNetwork())
+    login = Login(credential, "here", None, "log in", renewable=True)
     assert ([login.get_token_info(STORAGE).token for _ in range(3)], credential.asked) == (["token-1"] * 3, 1)
 
 
@@ -287,7 +286,7 @@ STORAGE = "https://storage.azure.com/.default"
 )
 def test_only_azures_own_hosts_name_a_tenant_of_theirs(foreign: str | None, scope: str, reason: str | None) -> None:
     credential = Credential(3600, 3600)
-    login = Login(credential, "here", None, "log in", renewable=True, network=LoginNetwork(), foreign_endpoint=foreign)
+    login = Login(credential, "here", None, "log in", renewable=True, foreign_endpoint=foreign)
     login.get_token_info(STORAGE)
     try:
         found = login.get_token_info(scope, options={"tenant_id": "t"}).token
@@ -298,7 +297,7 @@ def test_only_azures_own_hosts_name_a_tenant_of_theirs(foreign: str | None, scop
 
 def test_a_tenant_that_was_named_once_is_asked_from_then_on() -> None:
     credential = Credential(3600, 3600)
-    login = Login(credential, "here", None, "log in", renewable=True, network=LoginNetwork())
+    login = Login(credential, "here", None, "log in", renewable=True)
     tokens = [login.get_token_info(STORAGE, options=each).token for each in ({}, {"tenant_id": "t"}, {})]
     assert tokens == ["token-1", "token-2", "token-2"]
 
@@ -320,13 +319,13 @@ def test_an_endpoint_is_azures_own_by_its_host_or_is_confirmed(endpoint: str, tr
 
 
 def test_a_token_that_is_about_to_end_serves_while_no_new_one_can_be_had() -> None:
-    login = Login(Credential(100), "here", None, "log in", renewable=True, network=LoginNetwork())
+    login = Login(Credential(100), "here", None, "log in", renewable=True)
     assert [login.get_token_info(STORAGE).token for _ in range(2)] == ["token-1", "token-1"]
 
 
 def test_without_any_token_the_error_says_where_it_was_looked_for() -> None:
     with pytest.raises(LoginFailed) as caught:
-        Login(Credential(), "here", None, "log in", renewable=True, network=LoginNetwork()).get_token_info(STORAGE)
+        Login(Credential(), "here", None, "log in", renewable=True).get_token_info(STORAGE)
     assert (caught.value.message, caught.value.detail, caught.value.reason) == (
         "no login could be had from here: no more",
         ("AzureCliCredential: not logged in",),

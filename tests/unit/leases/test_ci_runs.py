@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.logins import Answered
 from azguard.errors import AzguardError, Changed, Unavailable
 from azguard.leases import ci_runs
 from azguard.leases.ci_runs import RunCheck
 from azguard.leases.owners import Owner
 from azguard.requests.deadline import Deadline
 from azguard.wire import client
+from azguard.wire.connections import Headers, Reply
 from tests.support.cases import cases
 
 LOCK = "blob:locks/deploy"
@@ -94,10 +94,10 @@ def of_run(url: str | None, pid: int | None = 7) -> Owner:
     return Owner("ci", "runner", pid, "deploy.sh", "2026-11-22T09:00:00Z", run=url)
 
 
-def answered(answer: Answered | OSError, monkeypatch: pytest.MonkeyPatch, url: str = GITHUB) -> AzguardError | None:
+def answered(answer: Reply | OSError, monkeypatch: pytest.MonkeyPatch, url: str = GITHUB) -> AzguardError | None:
     """Return the error that a check ends with; None if the run is over."""
 
-    def get(*_: Any) -> Answered:
+    def get(*_: Any) -> Reply:
         if isinstance(answer, OSError):
             raise answer
         return answer
@@ -110,8 +110,12 @@ def answered(answer: Answered | OSError, monkeypatch: pytest.MonkeyPatch, url: s
     return None
 
 
-def run_is(status: object, number: int = 71) -> Answered:
-    return Answered(200, "application/json; charset=utf-8", json.dumps({"id": number, "status": status}).encode())
+def reply(status: int, kind: str, content: bytes) -> Reply:
+    return Reply(status, "", Headers([f"Content-Type: {kind}"]), content)
+
+
+def run_is(status: object, number: int = 71) -> Reply:
+    return reply(200, "application/json; charset=utf-8", json.dumps({"id": number, "status": status}).encode())
 
 
 def test_a_run_that_is_completed_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,22 +131,22 @@ def test_a_run_that_is_anything_else_is_not_over(status: str, monkeypatch: pytes
 
 @cases(
     "answer",
-    Answered(404, "application/json", b'{"message": "Not Found"}'),
-    Answered(401, "application/json", b'{"id": 71, "status": "completed"}'),
-    Answered(203, "text/html", b"<html>sign in"),
-    Answered(302, "text/html", b""),
-    Answered(500, "application/json", b"{}"),
-    Answered(200, "text/html", b'{"id": 71, "status": "completed"}'),
-    Answered(200, "application/json", b"<html>"),
-    Answered(200, "application/json", b"[]"),
-    Answered(200, "application/json", b"[" * 100_000),
-    Answered(200, "application/json", b"\xff"),
+    reply(404, "application/json", b'{"message": "Not Found"}'),
+    reply(401, "application/json", b'{"id": 71, "status": "completed"}'),
+    reply(203, "text/html", b"<html>sign in"),
+    reply(302, "text/html", b""),
+    reply(500, "application/json", b"{}"),
+    reply(200, "text/html", b'{"id": 71, "status": "completed"}'),
+    reply(200, "application/json", b"<html>"),
+    reply(200, "application/json", b"[]"),
+    reply(200, "application/json", b"[" * 100_000),
+    reply(200, "application/json", b"\xff"),
     run_is("completed", 70),
     run_is(None),
     OSError("no network"),
 )
 def test_an_answer_that_does_not_say_is_never_taken_for_the_end(
-    answer: Answered | OSError, monkeypatch: pytest.MonkeyPatch
+    answer: Reply | OSError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = answered(answer, monkeypatch)
     assert (type(error), error and error.reason) == (Unavailable, "run_unknown")

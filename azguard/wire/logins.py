@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from azguard.accounts import endpoints
 from azguard.accounts.endpoints import STORAGE_SCOPE, Cloud
 from azguard.errors import LoginFailed
-from azguard.frozen import frozen
 from azguard.times import iso
+from azguard.wire import client, sdk
 
 _GITHUB = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "AZURE_CLIENT_ID", "AZURE_TENANT_ID")
 _PIPELINES = (
@@ -48,33 +48,6 @@ _LEAST_PROGRAM_SECONDS = 3.0
 _TIMEOUTS = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS, "retry_total": _TRIES - 1}
 
 
-@frozen
-class Answered:
-    """An answer: its status, its type and its whole content."""
-
-    status: int
-    content_type: str
-    content: bytes
-
-
-class Network(Protocol):
-    """How a login asks for tokens."""
-
-    @property
-    def transport(self) -> Any:
-        """Return the transport that azure-identity sends with."""
-
-    def get(self, url: str, authorization: str | None, seconds: float) -> Answered:
-        """Ask once for JSON, and follow no redirect; ``authorization`` is the value of that header, None sends none.
-
-        Raises:
-            OSError: there is no whole answer in time.
-        """
-
-    def explain(self, error: Exception, authority: str) -> LoginFailed | None:
-        """Return why an authority did not answer; None if the error says something else."""
-
-
 @dataclass
 class Login:
     """A credential that knows when its token ends and where it comes from. Threads may share it.
@@ -91,7 +64,6 @@ class Login:
     reason: str
     #: Whether a new token can be had for as long as the work takes.
     renewable: bool
-    network: Network
     #: Is told the end of each token that cannot be renewed, on the clock of ``time.time``, and the ``reason``.
     tell_end: Callable[[float, str], None] = lambda ends, reason: None
     #: The endpoint that may not say which tenant's token it takes; None if all may.
@@ -144,7 +116,7 @@ class Login:
         found = LoginFailed("", reason=self.reason)
         if isinstance(error, LoginFailed):
             found = error
-        elif self.authority is not None and (silence := self.network.explain(error, self.authority)) is not None:
+        elif self.authority is not None and (silence := sdk.explain(error, self.authority)) is not None:
             why, more = silence.message, []
             found = silence
         if known is None:
@@ -157,13 +129,13 @@ class Login:
         return found.but(message=message, detail=detail)
 
 
-def choose(environ: Mapping[str, str], cloud: Cloud, network: Network, seconds: float | None = None) -> Login:
+def choose(environ: Mapping[str, str], cloud: Cloud, seconds: float | None = None) -> Login:
     """Return the login of this machine or CI job, in a cloud; ``AZURE_AUTHORITY_HOST`` names another authority.
 
     ``seconds`` is how long the caller has for each program that is asked; None is as long as such a program may take.
     """
     try:
-        return _choose(environ, cloud, network, _PROGRAM_SECONDS if seconds is None else seconds)
+        return _choose(environ, cloud, _PROGRAM_SECONDS if seconds is None else seconds)
     except OSError as error:
         raise LoginFailed(
             f"the login cannot be made: {error.filename}: {error.strerror}", reason="login_malformed"
@@ -172,28 +144,27 @@ def choose(environ: Mapping[str, str], cloud: Cloud, network: Network, seconds: 
         raise LoginFailed(f"the login cannot be made: {error}", reason="login_malformed") from error
 
 
-def _choose(environ: Mapping[str, str], cloud: Cloud, network: Network, seconds: float) -> Login:
+def _choose(environ: Mapping[str, str], cloud: Cloud, seconds: float) -> Login:
     authority: dict[str, Any] = {} if environ.get("AZURE_AUTHORITY_HOST") else {"authority": cloud.authority}
     if not any(environ.get(name) for name in _CHOSEN):
         if all(environ.get(name) for name in _GITHUB):
-            return _of_github(environ, cloud, network, authority)
+            return _of_github(environ, cloud, authority)
         if all(environ.get(name) for name in _PIPELINES):
-            return _of_pipelines(environ, network, authority)
+            return _of_pipelines(environ, authority)
     patience = min(_PROGRAM_SECONDS, max(_LEAST_PROGRAM_SECONDS, seconds))
-    return _of_machine(environ, network, {**authority, "process_timeout": patience})
+    return _of_machine(environ, {**authority, "process_timeout": patience})
 
 
-def _of_machine(environ: Mapping[str, str], network: Network, settings: Mapping[str, Any]) -> Login:
+def _of_machine(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Login:
     from azure.identity import DefaultAzureCredential
 
     login = Login(
-        DefaultAzureCredential(transport=network.transport, **settings),
+        DefaultAzureCredential(transport=sdk.make_transport(), **settings),
         source="this machine",
         authority=None,
         reason="no_login",
         # A user's login renews itself, and Kubernetes renews its file. What a CI system handed out once ends.
         renewable=not environ.get("CI") and not environ.get("TF_BUILD"),
-        network=network,
     )
     if environ.get("GITHUB_ACTIONS"):
         return replace(login, reason="no_login_in_github")
@@ -202,24 +173,24 @@ def _of_machine(environ: Mapping[str, str], network: Network, settings: Mapping[
     return login
 
 
-def _of_github(environ: Mapping[str, str], cloud: Cloud, network: Network, settings: Mapping[str, Any]) -> Login:
+def _of_github(environ: Mapping[str, str], cloud: Cloud, settings: Mapping[str, Any]) -> Login:
     from azure.identity import ClientAssertionCredential
 
     url, token = environ["ACTIONS_ID_TOKEN_REQUEST_URL"], environ["ACTIONS_ID_TOKEN_REQUEST_TOKEN"]
     credential = ClientAssertionCredential(
         environ["AZURE_TENANT_ID"],
         environ["AZURE_CLIENT_ID"],
-        lambda: _github_assertion(network, url, token, cloud.audience),
-        transport=network.transport,
+        lambda: _github_assertion(url, token, cloud.audience),
+        transport=sdk.make_transport(),
         **_TIMEOUTS,
         **settings,
     )
     return _of_job(
-        credential, "GitHub Actions", _authority_url(environ, settings), network, reason="federated_credential_missing"
+        credential, "GitHub Actions", _authority_url(environ, settings), reason="federated_credential_missing"
     )
 
 
-def _of_pipelines(environ: Mapping[str, str], network: Network, settings: Mapping[str, Any]) -> Login:
+def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Login:
     from azure.identity import AzurePipelinesCredential
 
     credential = AzurePipelinesCredential(
@@ -227,23 +198,22 @@ def _of_pipelines(environ: Mapping[str, str], network: Network, settings: Mappin
         client_id=environ["AZURESUBSCRIPTION_CLIENT_ID"],
         service_connection_id=environ["AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"],
         system_access_token=environ["SYSTEM_ACCESSTOKEN"],
-        transport=network.transport,
+        transport=sdk.make_transport(),
         **_TIMEOUTS,
         **settings,
     )
     return _of_job(
-        credential, "Azure Pipelines", _authority_url(environ, settings), network, reason="service_connection_refused"
+        credential, "Azure Pipelines", _authority_url(environ, settings), reason="service_connection_refused"
     )
 
 
-def _of_job(credential: Any, service: str, authority: str, network: Network, *, reason: str) -> Login:
+def _of_job(credential: Any, service: str, authority: str, *, reason: str) -> Login:
     return Login(
         credential,
         source=f"the OIDC token of this {service} job",
         authority=authority,
         reason=reason,
         renewable=True,
-        network=network,
     )
 
 
@@ -252,15 +222,13 @@ def _authority_url(environ: Mapping[str, str], settings: Mapping[str, Any]) -> s
     return host if "://" in host else f"https://{host}"
 
 
-def _github_assertion(
-    network: Network, url: str, token: str, audience: str, pause: Callable[[float], None] = time.sleep
-) -> str:
+def _github_assertion(url: str, token: str, audience: str, pause: Callable[[float], None] = time.sleep) -> str:
     """Ask GitHub for a fresh OIDC token of this job."""
     from urllib.parse import quote
 
     asked = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
     for attempt in range(_TRIES):
-        status, value = _ask(network, asked, token)
+        status, value = _ask(asked, token)
         if value:
             return value
         if status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.TOO_MANY_REQUESTS:
@@ -277,17 +245,17 @@ def _github_assertion(
     raise LoginFailed(f"GitHub's token service does not answer{through}", reason="token_service_silent")
 
 
-def _ask(network: Network, url: str, token: str) -> tuple[int | None, str | None]:
+def _ask(url: str, token: str) -> tuple[int | None, str | None]:
     """Return the status of the answer, None if there was none, and the token in it."""
     try:
-        answer = network.get(url, f"Bearer {token}", _ANSWER_SECONDS)
+        answer = client.get(url, f"Bearer {token}", _ANSWER_SECONDS)
         found = json.loads(answer.content)
     except OSError:
         return None, None
     except ValueError:
-        return answer.status, None
+        return answer.status_code, None
     value = found.get("value") if isinstance(found, dict) else None
-    return answer.status, value if answer.status < HTTPStatus.BAD_REQUEST and isinstance(value, str) else None
+    return answer.status_code, value if answer.status_code < HTTPStatus.BAD_REQUEST and isinstance(value, str) else None
 
 
 def _seconds_left(token: Any) -> float:
