@@ -3,8 +3,8 @@
 The evidence for the conditions is tests/data/semantics.yaml; tests/unit/wire/test_operations.py holds the two together
 row by row. Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
-A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
-what a lease means to it, what keeps ``--etag``, and what settles a lost answer.
+A row reads: what it does, its name in the evidence, the conditions honoured, what a lease means to it,
+what keeps ``--etag``, and what settles a lost answer.
 """
 
 from collections.abc import Collection, Iterator
@@ -135,7 +135,8 @@ class Operation(NamedTuple):
 
     write: Write
     name: str
-    page: str
+    #: Its page in the REST reference, where that is not called by the verb, the noun and the rest of its name.
+    own_page: str = ""
     honours: frozenset[Condition] = frozenset()
     lease: Lease = Lease.NONE
     guard: Guard = Guard.NONE
@@ -234,14 +235,19 @@ class Operation(NamedTuple):
         return self.honours & meant
 
     @property
+    def _page(self) -> str:
+        verb, _, rest = self.name.partition(".")[2].partition("_")
+        return self.own_page or "-".join(filter(None, (verb, self.noun, rest.replace("_", "-"))))
+
+    @property
     def rest(self) -> str:
         """Return the address of its page in the REST reference."""
-        return _REFERENCE + self.page
+        return _REFERENCE + self._page
 
     @property
     def title(self) -> str:
         """Return its name in the REST reference, for messages."""
-        words = self.page.removeprefix("performing-").rstrip("0123456789").split("-")
+        words = self._page.removeprefix("performing-").rstrip("0123456789").split("-")
         return " ".join(word.upper() if word in ("acl", "url") else word.capitalize() for word in words)
 
 
@@ -375,7 +381,7 @@ _LEASES = {
 
 def leases(noun: str, *, renews: bool = True, **columns: Any) -> list[Operation]:
     """Return the rows of the operations on a lease, which all kinds of resources speak alike, in the order above."""
-    row = partial(free, page=f"lease-{noun}", lease=Lease.SUBJECT, **columns)
+    row = partial(free, own_page=f"lease-{noun}", lease=Lease.SUBJECT, **columns)
     return [
         row(f"{noun}.lease_{verb}", settle=Settlement.REPEATED if verb == "renew" else Settlement.LEASE, http=http)
         for verb, http in _LEASES.items()

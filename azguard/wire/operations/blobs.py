@@ -70,7 +70,6 @@ BLOB_PUT_PAGE_BLOB = _puts("blob.put_page_blob", "put-blob", http=_put_blob("Pag
 # reads.
 BLOB_GET = _reads(
     "blob.get",
-    "get-blob",
     combines=True,
     http=speaks(
         "GET",
@@ -80,16 +79,10 @@ BLOB_GET = _reads(
     ),
 )
 BLOB_GET_PROPERTIES = _reads(
-    "blob.get_properties",
-    "get-blob-properties",
-    combines=True,
-    http=speaks("HEAD", sends="encryption_key", returns=_PROPERTIES),
+    "blob.get_properties", combines=True, http=speaks("HEAD", sends="encryption_key", returns=_PROPERTIES)
 )
 BLOB_SET_PROPERTIES = _changes(
-    "blob.set_properties",
-    "set-blob-properties",
-    settle=Settlement.HELD,
-    http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION),
+    "blob.set_properties", settle=Settlement.HELD, http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION)
 )
 # What of the properties is not sent alone stays. The service evaluates no sequence number here, as it does on pages.
 BLOB_RESIZE = _changes(
@@ -107,7 +100,6 @@ BLOB_SET_SEQUENCE_NUMBER = _changes(
 # They move no ETag, and no lease keeps others from them. Versions never change, and each can be named.
 BLOB_SET_LEGAL_HOLD = changes(
     "blob.set_legal_hold",
-    "set-blob-legal-hold",
     guard=Guard.VERSION,
     settle=Settlement.FOUND,
     http=speaks("PUT", "legalhold", sends="legal_hold", returns="legal_hold"),
@@ -115,8 +107,7 @@ BLOB_SET_LEGAL_HOLD = changes(
 )
 BLOB_SET_IMMUTABILITY_POLICY = changes(
     "blob.set_immutability_policy",
-    "set-blob-immutability-policy",
-    DATES - CHANGED_SINCE,
+    honours=DATES - CHANGED_SINCE,
     guard=Guard.VERSION,
     settle=Settlement.FOUND,
     http=speaks("PUT", "immutabilityPolicies", sends=_POLICY, returns=_POLICY),
@@ -124,7 +115,6 @@ BLOB_SET_IMMUTABILITY_POLICY = changes(
 )
 BLOB_DELETE_IMMUTABILITY_POLICY = changes(
     "blob.delete_immutability_policy",
-    "delete-blob-immutability-policy",
     guard=Guard.VERSION,
     settle=Settlement.FOUND,
     http=speaks("DELETE", "immutabilityPolicies"),
@@ -132,7 +122,6 @@ BLOB_DELETE_IMMUTABILITY_POLICY = changes(
 )
 BLOB_SET_METADATA = _changes(
     "blob.set_metadata",
-    "set-blob-metadata",
     part=Part.METADATA,
     http=speaks("PUT", "metadata", sends=f"metadata {_ENCRYPTION}", returns=VERSION),
 )
@@ -140,22 +129,20 @@ BLOB_SET_METADATA = _changes(
 # compare and write keeps --etag all the same: everything that changes the ETag requires its id.
 BLOB_SET_TIER = changes(
     "blob.set_tier",
-    "set-blob-tier",
-    TAGS,
-    Lease.OPTIONAL,
-    Guard.LEASE,
+    honours=TAGS,
+    lease=Lease.OPTIONAL,
+    guard=Guard.LEASE,
     settle=Settlement.HELD,
     http=speaks("PUT", "tier", sends="access_tier rehydrate_priority", ok=(200, 202)),
 )
 # The x-ms-blob-if-* headers (service version 2026-02-06) are known from the specification only, the emulator
 # ignores them, and tags move no ETag: they could not stop a second writer of tags. The lease does.
-BLOB_GET_TAGS = _reads("blob.get_tags", "get-blob-tags", honours=TAGS, http=speaks("GET", "tags"), since="2019-12-12")
+BLOB_GET_TAGS = _reads("blob.get_tags", honours=TAGS, http=speaks("GET", "tags"), since="2019-12-12")
 BLOB_SET_TAGS = changes(
     "blob.set_tags",
-    "set-blob-tags",
-    TAGS,
-    Lease.REQUIRED,
-    Guard.LEASE,
+    honours=TAGS,
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
     fences=True,
     part=Part.TAGS,
     settle=Settlement.HELD,
@@ -168,17 +155,15 @@ BLOB_LEASE_ACQUIRE, BLOB_LEASE_RENEW, BLOB_LEASE_CHANGE, BLOB_LEASE_RELEASE, BLO
 # The documentation calls it a read; recordings of the service answer 412, not 304: a write.
 BLOB_SNAPSHOT = free(
     "blob.snapshot",
-    "snapshot-blob",
-    FULL,
-    Lease.OPTIONAL,
-    Guard.IF_MATCH,
+    honours=FULL,
+    lease=Lease.OPTIONAL,
+    guard=Guard.IF_MATCH,
     settle=Settlement.LINEAGE,
     http=speaks("PUT", "snapshot", sends=f"metadata {_ENCRYPTION}", returns=f"snapshot {VERSION}", ok=(201,)),
 )
 # x-ms-source-lease-id has not been supported since 2012, whatever the SDK sends.
 BLOB_COPY = _puts(
     "blob.copy",
-    "copy-blob",
     honours=FULL | SOURCE_FULL,
     fences=True,
     http=speaks(
@@ -195,14 +180,10 @@ BLOB_ABORT_COPY = free(
 )
 # Its x-ms-access-tier-if-* conditions have no flag: they watch the tier, not the content.
 BLOB_DELETE = _changes(
-    "blob.delete",
-    "delete-blob",
-    fences=True,
-    settle=Settlement.BEFORE,
-    http=speaks("DELETE", sends="delete_snapshots", ok=(202,)),
+    "blob.delete", fences=True, settle=Settlement.BEFORE, http=speaks("DELETE", sends="delete_snapshots", ok=(202,))
 )
 # That the blob is there does not tell that its snapshots are back too.
-BLOB_UNDELETE = free("blob.undelete", "undelete-blob", settle=Settlement.REPEATED, http=speaks("PUT", "undelete"))
+BLOB_UNDELETE = free("blob.undelete", settle=Settlement.REPEATED, http=speaks("PUT", "undelete"))
 BLOB_PUT_BLOCK = free(
     "blob.put_block",
     "put-block",
@@ -235,13 +216,13 @@ BLOB_GET_BLOCK_LIST = _reads(
 BLOB_APPEND_BLOCK = _appends(
     "blob.append_block",
     "append-block",
-    FULL | APPEND,
+    honours=FULL | APPEND,
     http=speaks("PUT", "appendblock", headers=(_OCTETS,), sends=_ENCRYPTION, returns=_APPENDED, ok=(201,)),
 )
 BLOB_APPEND_BLOCK_FROM_URL = _appends(
     "blob.append_block_from_url",
     "append-block-from-url",
-    FULL | APPEND | SOURCE,
+    honours=FULL | APPEND | SOURCE,
     http=speaks("PUT", "appendblock", sends=f"{_SOURCE} {_ENCRYPTION}", returns=_APPENDED, ok=(201,)),
 )
 BLOB_SEAL_APPEND_BLOB = _changes(
@@ -273,17 +254,8 @@ BLOB_PUT_PAGE_FROM_URL = _changes(
     "put-page-from-url",
     honours=FULL | SEQUENCE | SOURCE,
     settle=Settlement.HELD,
-    http=speaks(
-        "PUT",
-        "page",
-        headers=(_UPDATES,),
-        sends=f"range {_SOURCE} {_ENCRYPTION}",
-        returns=_PAGES,
-        ok=(201,),
-    ),
+    http=speaks("PUT", "page", headers=(_UPDATES,), sends=f"range {_SOURCE} {_ENCRYPTION}", returns=_PAGES, ok=(201,)),
 )
 BLOB_GET_PAGE_RANGES = _reads(
-    "blob.get_page_ranges",
-    "get-page-ranges",
-    http=speaks("GET", "pagelist", sends="range prevsnapshot marker"),
+    "blob.get_page_ranges", "get-page-ranges", http=speaks("GET", "pagelist", sends="range prevsnapshot marker")
 )

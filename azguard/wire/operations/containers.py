@@ -21,15 +21,12 @@ from azguard.wire.rows import (
 
 # Containers have ETags and honour them nowhere.
 CONTAINER_CREATE = creates(
-    "container.create",
-    "create-container",
-    http=speaks("PUT", sends="metadata public_access", returns=VERSION, ok=(201,)),
+    "container.create", http=speaks("PUT", sends="metadata public_access", returns=VERSION, ok=(201,))
 )
 CONTAINER_UNDELETE = undeletes("container")
 CONTAINER_LIST = reads("container.list", "list-containers2", http=LIST)
 CONTAINER_GET_PROPERTIES = reads(
     "container.get_properties",
-    "get-container-properties",
     lease=Lease.OPTIONAL,
     http=speaks(
         "GET", returns="etag last_modified metadata lease public_access has_immutability_policy has_legal_hold"
@@ -39,34 +36,28 @@ CONTAINER_GET_PROPERTIES = reads(
 # --if-unmodified-since on the ACL sees whole seconds only.
 CONTAINER_SET_METADATA = sets_metadata(
     "container.set_metadata",
-    "set-container-metadata",
-    CHANGED_SINCE,
-    Lease.OPTIONAL,
-    Guard.COMPARE,
+    honours=CHANGED_SINCE,
+    lease=Lease.OPTIONAL,
+    guard=Guard.COMPARE,
     http=speaks("PUT", "metadata", sends="metadata", returns=VERSION),
 )
 CONTAINER_GET_ACL = reads(
-    "container.get_acl",
-    "get-container-acl",
-    lease=Lease.OPTIONAL,
-    http=speaks("GET", "acl", returns="etag last_modified public_access"),
+    "container.get_acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns="etag last_modified public_access")
 )
 CONTAINER_SET_ACL = sets_acl(
     "container.set_acl",
-    "set-container-acl",
-    DATES,
-    Lease.OPTIONAL,
-    Guard.COMPARE,
+    honours=DATES,
+    lease=Lease.OPTIONAL,
+    guard=Guard.COMPARE,
     http=speaks("PUT", "acl", sends="public_access", returns=VERSION, headers=XML),
 )
 # The lease keeps other deleters out, and a container made anew does not have it. Writers of metadata and ACL
 # need no lease: against them If-Unmodified-Since has to go along, once the second of the last change is over.
 CONTAINER_DELETE = changes(
     "container.delete",
-    "delete-container",
-    DATES,
-    Lease.REQUIRED,
-    Guard.LEASE,
+    honours=DATES,
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
     settle=Settlement.HELD,
     http=speaks("DELETE", ok=(202,)),
 )
@@ -84,9 +75,7 @@ CONTAINER_LIST_BLOBS = reads(
 )
 
 ACCOUNT_GET_INFORMATION = reads(
-    "account.get_information",
-    "get-account-information",
-    http=speaks("GET", "properties", path="", query=(("restype", "account"),)),
+    "account.get_information", http=speaks("GET", "properties", path="", query=(("restype", "account"),))
 )
 ACCOUNT_GET_BLOB_SERVICE = reads(
     "account.get_blob_service",

@@ -23,20 +23,13 @@ QUEUE_CREATE = creates("queue.create", "create-queue4", http=speaks("PUT", sends
 QUEUE_DELETE = changes("queue.delete", "delete-queue3", settle=Settlement.NOTHING, http=speaks("DELETE", ok=(204,)))
 QUEUE_LIST = reads("queue.list", "list-queues1", http=LIST)
 QUEUE_GET_METADATA = reads(
-    "queue.get_metadata",
-    "get-queue-metadata",
-    http=speaks("GET", "metadata", returns="metadata approximate_message_count"),
+    "queue.get_metadata", http=speaks("GET", "metadata", returns="metadata approximate_message_count")
 )
 QUEUE_SET_METADATA = sets_metadata(
-    "queue.set_metadata",
-    "set-queue-metadata",
-    guard=Guard.COMPARE,
-    http=speaks("PUT", "metadata", sends="metadata", ok=(204,)),
+    "queue.set_metadata", guard=Guard.COMPARE, http=speaks("PUT", "metadata", sends="metadata", ok=(204,))
 )
-QUEUE_GET_ACL = reads("queue.get_acl", "get-queue-acl", http=speaks("GET", "acl"))
-QUEUE_SET_ACL = sets_acl(
-    "queue.set_acl", "set-queue-acl", guard=Guard.COMPARE, http=speaks("PUT", "acl", headers=XML, ok=(204,))
-)
+QUEUE_GET_ACL = reads("queue.get_acl", http=speaks("GET", "acl"))
+QUEUE_SET_ACL = sets_acl("queue.set_acl", guard=Guard.COMPARE, http=speaks("PUT", "acl", headers=XML, ok=(204,)))
 QUEUE_PUT_MESSAGE = free(
     "queue.put_message",
     "put-message",

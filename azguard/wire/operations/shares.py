@@ -44,71 +44,46 @@ _sets_metadata = partial(sets_metadata, http=speaks("PUT", "metadata", sends="me
 
 # Shares. Unlike a container's, the lease of a share is required by everything that changes the share itself.
 SHARE_CREATE = creates(
-    "share.create",
-    "create-share",
-    http=speaks("PUT", sends="metadata quota access_tier", returns=_VERSION, ok=(201,)),
+    "share.create", http=speaks("PUT", sends="metadata quota access_tier", returns=_VERSION, ok=(201,))
 )
 SHARE_UNDELETE = undeletes("share")
 SHARE_LIST = reads("share.list", "list-shares", http=LIST)
-SHARE_DELETE = _changes_held("share.delete", "delete-share", http=speaks("DELETE", sends="delete_snapshots", ok=(202,)))
+SHARE_DELETE = _changes_held("share.delete", http=speaks("DELETE", sends="delete_snapshots", ok=(202,)))
 SHARE_GET_PROPERTIES = reads(
     "share.get_properties",
-    "get-share-properties",
     lease=Lease.OPTIONAL,
     http=speaks("GET", returns=f"{_VERSION} lease metadata quota access_tier protocols root_squash"),
 )
 SHARE_SET_PROPERTIES = _changes_held(
-    "share.set_properties",
-    "set-share-properties",
-    http=speaks("PUT", "properties", sends="quota", returns=_VERSION),
+    "share.set_properties", http=speaks("PUT", "properties", sends="quota", returns=_VERSION)
 )
-SHARE_SET_METADATA = _sets_metadata("share.set_metadata", "set-share-metadata", **_HELD)
-SHARE_GET_ACL = reads(
-    "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns=_VERSION)
-)
-SHARE_SET_ACL = _changes_held(
-    "share.set_acl",
-    "set-share-acl",
-    part=Part.ACL,
-    http=speaks("PUT", "acl", headers=XML, returns=_VERSION),
-)
+SHARE_SET_METADATA = _sets_metadata("share.set_metadata", **_HELD)
+SHARE_GET_ACL = reads("share.get_acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns=_VERSION))
+SHARE_SET_ACL = _changes_held("share.set_acl", part=Part.ACL, http=speaks("PUT", "acl", headers=XML, returns=_VERSION))
 # A permission that files can have: it never changes, and has a key that the service chooses. Nothing lists them.
 SHARE_CREATE_PERMISSION = free(
     "share.create_permission",
     "create-permission",
     settle=Settlement.REPEATED,
     http=speaks(
-        "PUT",
-        "filepermission",
-        headers=(("Content-Type", "application/json"),),
-        returns="permission_key",
-        ok=(201,),
+        "PUT", "filepermission", headers=(("Content-Type", "application/json"),), returns="permission_key", ok=(201,)
     ),
 )
 SHARE_GET_PERMISSION = reads(
     "share.get_permission", "get-permission", http=speaks("GET", "filepermission", sends="permission_key")
 )
-SHARE_GET_STATS = reads("share.get_stats", "get-share-stats", lease=Lease.OPTIONAL, http=speaks("GET", "stats"))
+SHARE_GET_STATS = reads("share.get_stats", lease=Lease.OPTIONAL, http=speaks("GET", "stats"))
 SHARE_SNAPSHOT = free(
     "share.snapshot",
-    "snapshot-share",
     settle=Settlement.LINEAGE,
     http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {_VERSION}", ok=(201,)),
 )
 SHARE_LEASES = leases("share", since="2020-02-10")
 
 # Directories have neither conditions nor leases.
-DIRECTORY_CREATE = creates(
-    "directory.create",
-    "create-directory",
-    http=speaks("PUT", sends="metadata", returns=_VERSION, ok=(201,)),
-)
+DIRECTORY_CREATE = creates("directory.create", http=speaks("PUT", sends="metadata", returns=_VERSION, ok=(201,)))
 DIRECTORY_DELETE = changes(
-    "directory.delete",
-    "delete-directory",
-    guard=Guard.COMPARE,
-    settle=Settlement.BEFORE,
-    http=speaks("DELETE", ok=(202,)),
+    "directory.delete", guard=Guard.COMPARE, settle=Settlement.BEFORE, http=speaks("DELETE", ok=(202,))
 )
 DIRECTORY_LIST = reads(
     "directory.list",
@@ -117,22 +92,18 @@ DIRECTORY_LIST = reads(
         "GET", "list", headers=(("x-ms-file-extended-info", "true"),), sends="prefix include marker maxresults"
     ),
 )
-DIRECTORY_GET_PROPERTIES = reads(
-    "directory.get_properties", "get-directory-properties", http=speaks("GET", returns=f"{_VERSION} metadata {_SMB}")
-)
+DIRECTORY_GET_PROPERTIES = reads("directory.get_properties", http=speaks("GET", returns=f"{_VERSION} metadata {_SMB}"))
 DIRECTORY_SET_PROPERTIES = changes(
     "directory.set_properties",
-    "set-directory-properties",
     guard=Guard.COMPARE,
     settle=Settlement.NOTHING,
     http=speaks("PUT", "properties", sends=_SMB_SETTINGS, returns=_VERSION),
 )
-DIRECTORY_SET_METADATA = _sets_metadata("directory.set_metadata", "set-directory-metadata", guard=Guard.COMPARE)
+DIRECTORY_SET_METADATA = _sets_metadata("directory.set_metadata", guard=Guard.COMPARE)
 # The lease is that of a file which stands where the directory is to go. A rename creates only as long as it
 # goes without "replace if exists": documented, not recorded.
 DIRECTORY_RENAME = creates(
     "directory.rename",
-    "rename-directory",
     lease=Lease.REQUIRED,
     guard=Guard.COMPARE,
     lease_header=_DESTINATION,
@@ -143,7 +114,6 @@ DIRECTORY_RENAME = creates(
 # Files. Create File and Copy File overwrite and cannot be told to create only; Rename File can.
 FILE_CREATE = _changes_held(
     "file.create",
-    "create-file",
     settle=Settlement.FOUND,
     http=speaks(
         "PUT",
@@ -154,24 +124,15 @@ FILE_CREATE = _changes_held(
     ),
 )
 FILE_GET = reads(
-    "file.get",
-    "get-file",
-    lease=Lease.OPTIONAL,
-    http=speaks("GET", sends="range", returns=_FILE_PROPERTIES, ok=(200, 206)),
+    "file.get", lease=Lease.OPTIONAL, http=speaks("GET", sends="range", returns=_FILE_PROPERTIES, ok=(200, 206))
 )
 FILE_DELETE = _changes_held("file.delete", "delete-file2", http=speaks("DELETE", ok=(202,)))
-FILE_GET_PROPERTIES = reads(
-    "file.get_properties",
-    "get-file-properties",
-    lease=Lease.OPTIONAL,
-    http=speaks("HEAD", returns=_FILE_PROPERTIES),
-)
+FILE_GET_PROPERTIES = reads("file.get_properties", lease=Lease.OPTIONAL, http=speaks("HEAD", returns=_FILE_PROPERTIES))
 FILE_SET_PROPERTIES = _changes_held(
     "file.set_properties",
-    "set-file-properties",
     http=speaks("PUT", "properties", sends=f"size permission {_CONTENT} {_SMB_SETTINGS}", returns=_VERSION),
 )
-FILE_SET_METADATA = _sets_metadata("file.set_metadata", "set-file-metadata", **_HELD)
+FILE_SET_METADATA = _sets_metadata("file.set_metadata", **_HELD)
 # The CRC-64 conditions of Put Range From URL compare the source's range, not a version, and have no flag.
 FILE_PUT_RANGE = _changes_held(
     "file.put_range",
@@ -186,7 +147,6 @@ FILE_LIST_RANGES = reads(
 )
 FILE_COPY = _changes_held(
     "file.copy",
-    "copy-file",
     settle=Settlement.FOUND,
     http=speaks(
         "PUT",
@@ -202,7 +162,6 @@ FILE_ABORT_COPY = free(
 FILE_LEASES = leases("file", renews=False)
 FILE_RENAME = creates(
     "file.rename",
-    "rename-file",
     lease=Lease.REQUIRED,
     guard=Guard.LEASE,
     lease_header=_DESTINATION,

@@ -15,14 +15,10 @@ _upserts = partial(changes, remark=_UPSERT, settle=Settlement.LINEAGE)
 
 # Tables have no ETag, entities do.
 TABLE_CREATE = creates(
-    "table.create",
-    "create-table",
-    settle=Settlement.BEFORE,
-    http=speaks("POST", path="Tables", headers=_BARE_JSON, ok=(201, 204)),
+    "table.create", settle=Settlement.BEFORE, http=speaks("POST", path="Tables", headers=_BARE_JSON, ok=(201, 204))
 )
 TABLE_DELETE = changes(
     "table.delete",
-    "delete-table",
     remark="a table has no ETag",
     settle=Settlement.NOTHING,
     http=speaks("DELETE", path="Tables('{name}')", ok=(204,)),
@@ -32,11 +28,10 @@ TABLE_QUERY_TABLES = reads(
     "query-tables",
     http=speaks("GET", path="Tables", sends="filter top next_table", returns="next_table"),
 )
-TABLE_GET_ACL = reads("table.get_acl", "get-table-acl", http=speaks("GET", "acl", headers=_XML))
+TABLE_GET_ACL = reads("table.get_acl", http=speaks("GET", "acl", headers=_XML))
 # An ACL without an ETag: its content can be compared, and nothing holds the others off.
 TABLE_SET_ACL = changes(
     "table.set_acl",
-    "set-table-acl",
     guard=Guard.COMPARE,
     settle=Settlement.FOUND,
     http=speaks("PUT", "acl", headers=(*_XML, *XML), ok=(204,)),
