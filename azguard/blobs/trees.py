@@ -15,10 +15,10 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.results import Written
-from azguard.resources import downloads, lifecycles
+from azguard.resources import delivery, lifecycles
 from azguard.resources.properties import encode_md5
+from azguard.resources.ranges import AT_ONCE, Shares
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
@@ -78,7 +78,7 @@ class BlobTree(TreeStore):
         return written, upload.stamp
 
     def get(self, get: TreeGet) -> tuple[Any, str | None]:
-        """Read a blob into a file; see ``downloads.to_file``. A small one takes one request, and waits for no other."""
+        """Read a blob into a file; see ``delivery.to_file``. A small one takes one request, and waits for no other."""
         size, progress = get.size, get.progress
         is_small = size is not None and size <= _SMALL_BYTES
         share = nullcontext(1) if is_small else _CONTENT.hold(None if size is None else -(-size // SINGLE_BYTES))
@@ -86,7 +86,7 @@ class BlobTree(TreeStore):
             # The run may have been stopped meanwhile.
             progress(0)
             begin = partial(BlobDownload, get.target, get.conditions, get.deadline.fresh, at_once=max(1, count - 1))
-            return downloads.to_file(
+            return delivery.to_file(
                 get.target, begin, get.file, get.deadline, lambda done, _: progress(done), get.admit
             )
 

@@ -21,15 +21,15 @@ from azguard.files.guarding import FileWrite, Guarding, Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.requests import commits, delivery
+from azguard.requests import commits
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import WHOLE, Span
 from azguard.requests.results import ContentWritten, Shown, Written
 from azguard.requests.service_errors import build_wrong_range
 from azguard.requests.sources import read_up_to
 from azguard.resources import properties
 from azguard.resources.downloads import DataRange, Download, Got, name_range, walk_ranges
+from azguard.resources.ranges import WHOLE, Span, is_answer_to
 from azguard.times import say_count
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -81,7 +81,7 @@ class FileDownload(Download):
                 current_etag=quote_etag(found.etag or ""),
                 reason="overwritten_while_read",
             )
-        if not delivery.is_answer_to(offset, most, found):
+        if not is_answer_to(offset, most, found):
             told = found.headers.get("Content-Range", "no Content-Range")
             raise build_wrong_range(
                 self.target,

@@ -24,7 +24,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import downloads, lifecycles, properties
+from azguard.resources import delivery, lifecycles, properties
 from azguard.resources.properties import ContentHeaders
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.operations.shares import DIRECTORY_CREATE, DIRECTORY_DELETE, FILE_DELETE, FILE_GET, FILE_RENAME
@@ -243,9 +243,9 @@ class FileTree(TreeStore):
         return written, getattr(written, "lineage", None)
 
     def get(self, get: TreeGet) -> tuple[Any, str | None]:
-        """Read a file into a local one; see ``downloads.to_file``. One way to read is good for all sizes."""
+        """Read a file into a local one; see ``delivery.to_file``. One way to read is good for all sizes."""
         begin = partial(FileDownload, get.target, get.conditions.lease_id, get.deadline.fresh)
-        return downloads.to_file(
+        return delivery.to_file(
             get.target, begin, get.file, get.deadline, lambda done, _: get.progress(done), get.admit
         )
 

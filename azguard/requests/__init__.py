@@ -13,5 +13,4 @@
 ``pool``            writes, a few at a time, and how they ended
 ``trace``           the steps of the protocol, for people and tests to check
 ``sources``         the content of a write, read in pieces
-``delivery``        content to a stream, or atomically to a file
 """

@@ -6,10 +6,10 @@ The first range tells the version; each further one is of that version, so that 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import field, replace
+from dataclasses import field
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -17,13 +17,12 @@ from azguard.errors import BadRequest
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.requests import delivery
 from azguard.requests.calls import follow
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import RANGE_BYTES, WHOLE, Piece, Ranges, Span
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown
 from azguard.resources import properties
+from azguard.resources.ranges import RANGE_BYTES, WHOLE, Piece, Ranges, Span
 from azguard.times import say_count
 from azguard.wire import xml
 from azguard.wire.answers import Answer
@@ -35,6 +34,8 @@ from azguard.wire.rows import Operation
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+#: The device of a local file, and its number there.
+Inode = tuple[int, int]
 _CLEARED = "ClearRange"
 _TAGS = ("PageRange", "Range", _CLEARED)
 
@@ -54,7 +55,7 @@ class Got(Shown):
     file: str | None
     metadata: Mapping[str, str]
     #: Of the file that was written, as long as it had no other name than a temporary one.
-    inode: delivery.Inode | None = field(default=None, metadata=columns.UNPRINTED)
+    inode: Inode | None = field(default=None, metadata=columns.UNPRINTED)
 
 
 class Download(ABC):
@@ -162,31 +163,6 @@ class Download(ABC):
 
     def _read_range(self, offset: int, length: int) -> bytes:
         return self.ask(offset, length, quote_etag(self.properties.etag)).content
-
-
-D = TypeVar("D", bound=Download)
-
-
-def to_stream(
-    target: Target, begin: Callable[[], D], stream: BinaryIO, progress: delivery.Progress
-) -> tuple[Got, str | None]:
-    """Write content, or a part of it, to a stream; return the result and the lineage. Raises as ``delivery`` does."""
-    download, content_hash = delivery.to_stream(target, begin, stream, progress)
-    return download.result(None, content_hash), download.lineage
-
-
-def to_file(
-    target: Target,
-    begin: Callable[[], D],
-    file: Path,
-    deadline: Deadline,
-    progress: delivery.Progress,
-    admit: delivery.Admit,
-) -> tuple[Got, str | None]:
-    """Write content, or a part of it, to a file; return the result and the lineage. Raises as ``delivery`` does."""
-    download, content_hash, inode = delivery.to_file(target, begin, file, deadline, progress, admit)
-    # A device or a pipe is no copy.
-    return replace(download.result(file if file.is_file() else None, content_hash), inode=inode), download.lineage
 
 
 @frozen

@@ -14,9 +14,9 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import Admit
 from azguard.requests.results import Written
 from azguard.resources import properties
+from azguard.resources.delivery import Admit
 from azguard.wire.rows import Operation
 
 

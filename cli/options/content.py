@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from azguard.files.entries import SmbProperties
     from azguard.guards.resolve import Conditions
-    from azguard.requests.delivery import Span
     from azguard.resources.copies import SourcePiece
+    from azguard.resources.ranges import Span
     from azguard.wire.rows import Operation
 
 
@@ -196,17 +196,17 @@ class DownloadOptions:
 
     def get(self, env: Environment, target: Target, plan: Callable[[], Callable[[], Any]], span: "Span") -> None:
         """Download what ``plan`` returns the beginning of, and remember its version if it is whole."""
-        from azguard.resources import downloads
+        from azguard.resources import delivery
 
         path, beside = streams.choose_places(self.file, self.result, env.out.query)
         begin = plan()
         with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
             if path is None:
-                got, lineage = downloads.to_stream(target, begin, streams.stdout(), progress.at)
+                got, lineage = delivery.to_stream(target, begin, streams.stdout(), progress.at)
                 place = to_stream(streams.stdout(), got.length)
             else:
                 admit = partial(env.reads.check_copy, target, path, overwrites=self.overwrite)
-                got, lineage = downloads.to_file(target, begin, path, env.deadline, progress.at, admit)
+                got, lineage = delivery.to_file(target, begin, path, env.deadline, progress.at, admit)
                 place = to_file(path, got.inode)
         if place.is_kept and span.is_whole:
             env.reads.record(target, got, place.copy, lineage)
@@ -255,7 +255,7 @@ class SpanOptions:
         Raises:
             UsageError: they end before they begin.
         """
-        from azguard.requests.delivery import Span
+        from azguard.resources.ranges import Span
 
         if self.end_range is None:
             return Span(self.offset, None if self.length is None else self.offset + self.length)

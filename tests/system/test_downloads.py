@@ -19,11 +19,11 @@ from azguard.errors import AzguardError, Changed, NotFound, Unavailable
 from azguard.files.guarding import Guarding
 from azguard.files.updates import FileContent
 from azguard.guards.resolve import Conditions
-from azguard.requests import delivery
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import RANGE_BYTES, Progress
-from azguard.resources import downloads
+from azguard.resources import delivery, ranges
+from azguard.resources.delivery import Progress
 from azguard.resources.downloads import Got
+from azguard.resources.ranges import RANGE_BYTES
 from tests.support.cases import cases
 from tests.support.emulator_world import until
 from tests.support.no_records import NoRecords
@@ -53,7 +53,7 @@ def admit(_: str) -> None:
 
 def to_stream(service: RangedService, conditions: Conditions, stream: BinaryIO) -> None:
     begin = partial(BlobDownload, service.target, conditions, Deadline)
-    downloads.to_stream(service.target, begin, stream, lambda *_: None)
+    delivery.to_stream(service.target, begin, stream, lambda *_: None)
 
 
 def to_file(
@@ -65,7 +65,7 @@ def to_file(
     validates: bool = False,
 ) -> Got:
     begin = partial(BlobDownload, service.target, Conditions(), deadline.fresh, validates=validates)
-    return downloads.to_file(service.target, begin, file, deadline, progress, admit)[0]
+    return delivery.to_file(service.target, begin, file, deadline, progress, admit)[0]
 
 
 def read(service: RangedService, conditions: Conditions | None = None) -> bytes:
@@ -142,7 +142,7 @@ def test_progress_grows_to_the_size(tmp_path: Path) -> None:
 
 
 def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "AT_ONCE", 2)
+    monkeypatch.setattr(ranges, "AT_ONCE", 2)
     third = threading.Event()
 
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
@@ -166,11 +166,11 @@ def test_several_downloads_at_once_share_what_is_in_memory() -> None:
         asked.append(offset)
         return bytes(length)
 
-    many = [delivery.Ranges(read, 0, 100 * RANGE_BYTES) for _ in range(8)]
+    many = [ranges.Ranges(read, 0, 100 * RANGE_BYTES) for _ in range(8)]
     until(lambda: len(asked) == 6 + 3 + 2 + 5)
     for each in many:
         each.close()
-    alone = delivery.Ranges(read, 0, 100 * RANGE_BYTES)
+    alone = ranges.Ranges(read, 0, 100 * RANGE_BYTES)
     until(lambda: len(asked) == 16 + 6)
     alone.close()
 

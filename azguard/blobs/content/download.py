@@ -14,15 +14,14 @@ from azguard.errors import Changed, NotFound, Unavailable
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import RANGE_BYTES, WHOLE, Span
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
 from azguard.resources.downloads import Download, Got
 from azguard.resources.properties import encode_md5
+from azguard.resources.ranges import RANGE_BYTES, WHOLE, Span, is_answer_to
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.client import Limits
@@ -112,7 +111,7 @@ def ask_range(
     def ask(timeouts: Limits) -> Answer:
         found = call(BLOB_GET, target, timeouts, headers=headers, range=asked, range_md5="true" if validates else None)
         is_version = etag is None or quote_etag(found.etag or "") == quote_etag(etag)
-        if not is_version or not delivery.is_answer_to(offset, length, found):
+        if not is_version or not is_answer_to(offset, length, found):
             range_ = found.headers.get("Content-Range", "no Content-Range")
             told = f"answered {found.status} with {range_}, ETag {found.etag or 'missing'}"
             raise build_wrong_range(target, f"asked for {asked}, {told}")

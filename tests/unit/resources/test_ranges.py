@@ -8,7 +8,7 @@ from threading import Lock
 
 import pytest
 
-from azguard.requests.delivery import Shares, return_large_blocks
+from azguard.resources.ranges import Shares, return_large_blocks
 from tests.support.cases import cases
 
 
