@@ -21,7 +21,7 @@ from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, Usag
 from azguard.frozen import frozen
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
+from azguard.guards.versions import describe_write
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -216,12 +216,8 @@ def _find_outcome(given: BlobCopy, patience: Deadline) -> Finding[Mapping[str, A
     if verdict is not Verdict.COMMITTED:
         same = verdict is Verdict.UNKNOWN and given.stamp is None and _is_copy_of(found, given.source)
         return Finding(verdict, seen=found, may_be_ours=same)
-    position = next(index for index, (op, _) in enumerate(history.entries) if op == given.op)
-    if position > 0:
-        # The write after ours recorded which ETag it replaced: ours.
-        return Finding(verdict, {"etag": quote_etag(history.entries[position - 1][1])})
-    if not _is_still_ours(given, found):
-        return Finding(verdict, {"etag": None})  # Another writer has made this version, who left our lineage.
+    if history.entries[0][0] != given.op or not _is_still_ours(given, found):
+        return Finding(verdict, {"etag": None})  # Another writer has made this version, and perhaps left our lineage.
     told = {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}
     return Finding(verdict, {**told, "copy_id": found.copy.id, "copy_status": found.copy.status})
 

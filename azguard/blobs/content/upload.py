@@ -13,7 +13,6 @@ from azguard.errors import NotFound
 from azguard.frozen import frozen
 from azguard.guards.requested import CREATE_ONLY
 from azguard.guards.resolve import Conditions, resolve
-from azguard.guards.versions import quote_etag
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
@@ -194,11 +193,9 @@ def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Fin
         return _compare_blocks(upload, ids, patience)._replace(seen=found)
     if verdict is not Verdict.COMMITTED:
         return Finding(verdict, seen=found, may_be_ours=verdict is Verdict.UNKNOWN and _equals(upload, found))
-    position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
-    if position == 0:
-        return Finding(verdict, _as_answer(found) if _is_as_sent(upload, found) else {"etag": None})
-    # The write after ours recorded which ETag it replaced: ours.
-    return Finding(verdict, {"etag": quote_etag(history.entries[position - 1][1])})
+    # Another writer may have made the version after ours, and have left our lineage.
+    is_ours = history.entries[0][0] == upload.op and _is_as_sent(upload, found)
+    return Finding(verdict, _as_answer(found) if is_ours else {"etag": None})
 
 
 def _is_as_sent(upload: Upload, found: Any) -> bool:

@@ -94,6 +94,18 @@ def test_a_blob_is_ours_that_consists_of_our_blocks_alone(blob: Blob, there: lis
     assert (found.verdict, found.answer) == (verdict, {"etag": None} if verdict is COMMITTED else None)
 
 
+@pytest.mark.parametrize(("newest", "etag"), [(OURS, '"1"'), (THEIRS, None)])
+def test_a_version_is_said_to_be_ours_only_while_no_write_followed(blob: Blob, newest: str, etag: str | None) -> None:
+    made = put_of()
+    # What the next write replaced may be a version of a program that has kept our lineage.
+    followed = {KEY: f"{THEIRS}.2,{made.metadata[KEY]}"}
+    blob.is_now(metadata=made.metadata if newest == OURS else followed)
+    assert blob.found is not None
+    blob.found.content_settings.content_type = "application/octet-stream"
+    found = upload.find_outcome(made, (), PATIENCE)
+    assert (found.verdict, (found.answer or {}).get("etag")) == (COMMITTED, etag)
+
+
 @pytest.mark.parametrize(
     ("facts", "content", "verdict"),
     [
