@@ -1,7 +1,7 @@
-"""Single writes of one blob, two at once: put, create, delete, append, copy.
+"""Single writes of one blob, two at once: put, create, delete, append, copy, and a write between two runs of one op-id.
 
-Each is guarded by the version that its process has read. Exit 0 is applied once, a refusal never, and no version is
-replaced that the process had not read.
+Each is guarded by the version that its process has read. Exit 0 is applied once, a refusal never, no version is
+replaced that the process had not read, and the version that it says it has made is its own.
 """
 
 import io
@@ -10,20 +10,33 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.blobs import copies, deletes
+from azguard.blobs import copies, deletes, headers
 from azguard.blobs.content import append_write, put_blob
-from azguard.blobs.content.append_blob import Append
+from azguard.blobs.content.append_blob import Append, Proof
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.copies import BlobCopy, CopySettings
+from azguard.blobs.updates import BlobContent
 from azguard.guards.resolve import POSITION, Conditions
-from azguard.requests.lineage import KEY, new_op
+from azguard.guards.versions import BLOCK_BLOB
+from azguard.requests.lineage import KEY
+from azguard.requests.results import Written
 from azguard.resources import properties
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import USUAL, Fault
-from tests.explorer.foreign import BEYOND, FOREIGN, PATH
+from tests.explorer.foreign import BEYOND, FOREIGN, PATH, change_blob
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
-from tests.explorer.updates import ONCE, REFUSED, Even, Ghost, stored, with_pair
+from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
+from tests.explorer.updates import (
+    ONCE,
+    REFUSED,
+    Even,
+    Ghost,
+    UpdateRules,
+    op_of,
+    stored,
+    updater,
+    with_pair,
+)
 from tests.explorer.wire import Asked
 from tests.support.no_records import NoRecords
 
@@ -34,14 +47,22 @@ TWICE = (Fault.TWICE,)
 _KEEPING = ("writes, and drops the metadata", "writes, and keeps the metadata")
 _LEAST = (*_KEEPING, "deletes the blob")
 _GROWS = ("writes, and keeps the metadata",)
-_DEEP = {"create": Bound(faults=2, foreign=1), "append": Bound(faults=1, foreign=1, switches=1)}
+_DELETES = (*_LEAST, "creates the blob")
+# Under which the rules remember the version that a process has made.
+_MADE = "made by "
+_LINE = b"x"
 
 
 class WriteRules:
-    """What is true of each write; ``keeps`` says that it adds to what is there, and replaces nothing."""
+    """What is true of each write; ``keeps`` says that it adds to what is there, and replaces nothing.
 
-    def __init__(self, *, keeps: bool = False) -> None:
+    ``is_guarded`` says that it is for the version that was read; ``line`` is what each appends, if not its name.
+    """
+
+    def __init__(self, *, keeps: bool = False, is_guarded: bool = True, line: bytes | None = None) -> None:
         self._keeps = keeps
+        self._is_guarded = is_guarded and not keeps
+        self._line = line
 
     def begin(self) -> Ghost:
         return Ghost()
@@ -57,25 +78,36 @@ class WriteRules:
         after: Blob | None = effect.after["blob"].blobs.get(PATH)
         if before is not None and after is not None and before.etag == after.etag:
             return ghost
-        if not self._keeps and (before.etag if before else "-") != dict(ghost.disk).get(effect.who):
+        if self._is_guarded and (before.etag if before else "-") != dict(ghost.disk).get(effect.who):
             raise Violation(f"{effect.who} replaced a version that it had not read")
+        if effect.asked.header("x-ms-copy-source") and after is not None:
+            source: Blob = effect.before["blob"].blobs[SOURCE]
+            if _without_lineage(source) != _without_lineage(after):
+                raise Violation(f"{effect.who} copied the content of one version, and the metadata of another")
         old = b"" if before is None else before.content
         if self._keeps and after is not None and after.content == old:
             return ghost  # It made the blob that it appends to.
-        if self._keeps and (after is None or after.content != old + effect.who.encode()):
+        if self._keeps and (after is None or after.content != old + (self._line or effect.who.encode())):
             raise Violation(f"{effect.who} did more than append")
         if dict(ghost.applied).get(effect.who):
             raise Violation(f"{effect.who} was applied twice")
         ended = dict(ghost.ends).get(effect.who)
         if ended is not None and ended.status in REFUSED:
             raise Violation(f"{effect.who} ended {ended.status} ({ended.outcome}), and was applied afterwards")
+        made = None if after is None else after.etag
+        ghost = ghost._replace(disk=with_pair(ghost.disk, _MADE + effect.who, made))
         return ghost._replace(applied=with_pair(ghost.applied, effect.who, (effect.who,)))
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         return ghost
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
-        return ghost._replace(disk=with_pair(ghost.disk, who, event[1]))
+        kind, etag = event
+        if kind == "read":
+            return ghost._replace(disk=with_pair(ghost.disk, who, etag))
+        if etag is not None and etag != dict(ghost.disk).get(_MADE + who):
+            raise Violation(f"{who} says that it has made a version that another has made")
+        return ghost
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
         return ghost
@@ -97,76 +129,194 @@ class WriteRules:
         return "applied" if dict(ghost.applied).get(who) else "not applied"
 
 
+def _without_lineage(blob: Blob) -> tuple[object, ...]:
+    return blob.content, tuple(pair for pair in blob.metadata if pair[0] != KEY)
+
+
 #: Does one write, guarded by the version that was read.
-Write = Callable[[Process, Target, Conditions], object]
+Write = Callable[[Process, Target, Conditions], Written]
 
 
 def _writer(name: str, write: Write, *, reads: bool = True, after: str | None = None) -> Program:
     def main(process: Process) -> str:
-        target = Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
+        target = _target(process)
         conditions = Conditions({"If-None-Match": "*"}, "if-none-match")
         if reads:
             found = properties.fetch(target, Conditions(), process.deadline(30))
             lineage = (found.metadata or {}).get(KEY)
             conditions = Conditions({"If-Match": found.etag}, "if-match", found.etag, lineage=lineage)
         process.tell("read", conditions.expected_etag or "-")
-        write(process, target, conditions)
+        process.tell("wrote", write(process, target, conditions).etag)
         return "committed"
 
     return Program(name, main, after=after)
 
 
-def _put(process: Process, target: Target, conditions: Conditions) -> None:
-    upload = Upload(target, Settings(), conditions, process.deadline(30), new_op(process.make(12)))
-    put_blob.put(upload.add_lineage(), io.BytesIO(process.name.encode()), lambda done: None)
+def _target(process: Process, path: str = PATH) -> Target:
+    return Target(process.account, Address(Kind.BLOB, tuple(path.split("/", 1))))
 
 
-def _delete(process: Process, target: Target, conditions: Conditions) -> None:
-    deletes.delete(target, conditions, None, process.deadline(30))
+def _put(process: Process, target: Target, conditions: Conditions) -> Written:
+    return _put_content(process, target, conditions, process.name.encode(), Settings())
 
 
-def _append(process: Process, target: Target, conditions: Conditions) -> None:
+def _put_content(
+    process: Process, target: Target, conditions: Conditions, content: bytes, settings: Settings
+) -> Written:
+    upload = Upload(target, settings, conditions, process.deadline(30), op_of(process.name))
+    return put_blob.put(upload.add_lineage(), io.BytesIO(content), lambda done: None)
+
+
+def _put_over_any(process: Process, target: Target, _: Conditions) -> Written:
+    return _put(process, target, Conditions())
+
+
+def _delete(process: Process, target: Target, conditions: Conditions) -> Written:
+    return deletes.delete(target, conditions, None, process.deadline(30))
+
+
+def _delete_any(process: Process, target: Target, _: Conditions) -> Written:
+    return _delete(process, target, Conditions())
+
+
+def _append(process: Process, target: Target, _: Conditions) -> Written:
+    return _append_line(process, target, process.name.encode())
+
+
+def _append_same(process: Process, target: Target, _: Conditions) -> Written:
+    return _append_line(process, target, _LINE)
+
+
+def _append_under_lease(process: Process, target: Target, _: Conditions) -> Written:
+    return _append_line(process, target, process.name.encode(), Proof.LEASE, 1.0)
+
+
+def _append_line(
+    process: Process, target: Target, line: bytes, proof: Proof = Proof.NONE, seconds: float = 30.0
+) -> Written:
     given = Append(
         target=target,
         conditions=Conditions(guard=POSITION),
-        deadline=process.deadline(30),
+        deadline=process.deadline(seconds),
+        proof=proof,
         create=Settings(),
         contention_seconds=1.0,
         chance=Even(),
     )
-    append_write.append(given, iter([process.name.encode()]), NoRecords())
+    return append_write.append(given, iter([line]), NoRecords())
 
 
-def _copy(process: Process, target: Target, conditions: Conditions) -> None:
-    source = Target(target.account, Address(Kind.BLOB, tuple(SOURCE.split("/", 1))))
+def _copy(process: Process, target: Target, conditions: Conditions) -> Written:
     given = BlobCopy(
         target=target,
-        source=source,
+        source=_target(process, SOURCE),
         settings=CopySettings(),
         conditions=conditions,
         deadline=process.deadline(30),
-        op=new_op(process.make(12)),
+        op=op_of(process.name),
     )
-    copies.copy(given)
+    return copies.copy(given)
+
+
+def _put_between(process: Process) -> str:
+    """Put what is there with a letter more, over the version that was read."""
+    target, deadline = _target(process), process.deadline(30)
+    found = BlobContent(target).read(deadline)
+    settings = Settings("application/octet-stream", metadata={"owner": "them"})
+    conditions = Conditions(
+        {"If-Match": str(found.etag)}, "if-match", found.etag, lineage=str(found.lineage), blob_type=BLOCK_BLOB
+    )
+    _put_content(process, target, conditions, found.content + process.name.encode(), settings)
+    return "committed"
+
+
+def _set_metadata_between(process: Process) -> str:
+    """Set the metadata that are there."""
+    headers.replace_metadata(_target(process), {"owner": "them"}, Conditions(), NoRecords, process.deadline(30))
+    return "set"
+
+
+class BetweenRules(UpdateRules):
+    """What is true of updates of one key, and of a single write between them."""
+
+    def _check_other(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> None:
+        if ended.status not in (0, 42, 53, 74):
+            raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
+
+
+def _write_source(services: Services, now: float) -> Services:
+    blobs: BlobService = services["blob"]
+    return {**services, "blob": blobs.write(SOURCE, now, content=b"d", metadata=(("of", "d"),))}
+
+
+def _create(services: Services, now: float) -> Services | None:
+    blobs: BlobService = services["blob"]
+    return None if PATH in blobs.blobs else {**services, "blob": blobs.write(PATH, now, content=b"n")}
+
+
+_FOREIGN: dict[str, Foreign] = {
+    **FOREIGN,
+    "writes the source": _write_source,
+    "creates the blob": _create,
+    "appends what A appends": change_blob(content=lambda blob: blob.content + b"A"),
+}
+
+
+_PLAIN, _USUAL, _TWO = Bound(faults=1), Bound(faults=1, foreign=1), Bound(faults=2, foreign=1)
 
 
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of single writes."""
     nothing: Services = {"blob": BlobService()}
-    log: BlobService = BlobService().write(PATH, 0.0, content=b"s", kind="AppendBlob")
+    log: Services = {"blob": BlobService().write(PATH, 0.0, content=b"s", kind="AppendBlob")}
     source: BlobService = stored()["blob"]
-    given: tuple[tuple[str, Write, Services, bool], ...] = (
-        ("put", _put, stored(), True),
-        ("create", _put, nothing, False),
-        ("delete", _delete, stored(), True),
-        ("append", _append, {"blob": log}, False),
-        ("copy", _copy, {"blob": source.write(SOURCE, 0.0, content=b"c")}, True),
+    copied: Services = {"blob": source.write(SOURCE, 0.0, content=b"c", metadata=(("of", "c"),))}
+    appended: dict[str, Any] = {"rules": WriteRules(keeps=True), "reads": False}
+    created: dict[str, Any] = {"short": _USUAL, "reads": False, "others": _KEEPING, "deep": _TWO}
+    deleted: dict[str, Any] = {"short": _USUAL, "others": _DELETES, "alphabet": USUAL}
+    given: tuple[tuple[str, Write, Services, dict[str, Any]], ...] = (
+        ("put", _put, stored(), {}),
+        ("create", _put, nothing, created),
+        ("delete", _delete, stored(), deleted),
+        ("append", _append, log, {**appended, "others": _GROWS, "bound": _PLAIN, "deep": _USUAL._replace(switches=1)}),
+        ("copy", _copy, copied, {}),
     )
-    for name, write, services, reads in given:
-        yield _scenario(name, write, services, reads=reads)
-        yield _scenario(name, write, services, reads=reads, is_again=True)
-    yield _scenario("put, sent twice", _put, stored(), alphabet=TWICE)
-    yield _scenario("create, sent twice", _put, nothing, reads=False, alphabet=TWICE)
+    for name, write, services, more in given:
+        yield _scenario(name, write, services, **more)
+        yield _scenario(f"{name}, again", write, services, **{**more, "short": None, "deep": _TWO}, is_again=True)
+    twice: dict[str, Any] = {"others": (), "alphabet": TWICE, "bound": _PLAIN}
+    yield _scenario("put, sent twice", _put, stored(), **twice)
+    yield _scenario("create, sent twice", _put, nothing, **{**twice, "reads": False})
+    free: dict[str, Any] = {"rules": WriteRules(is_guarded=False), "others": _DELETES}
+    yield _scenario("put over any version", _put_over_any, stored(), **free)
+    yield _scenario("delete of any version", _delete_any, stored(), **free)
+    moved: dict[str, Any] = {"others": ("writes the source",), "short": _USUAL, "is_alone": True}
+    yield _scenario("copy, of a source that changes", _copy, copied, **moved)
+    same: dict[str, Any] = {"rules": WriteRules(keeps=True, line=_LINE), "reads": False, "others": ()}
+    yield _scenario("append, equal lines", _append_same, log, **same, bound=_PLAIN)
+    yield _scenario(
+        "append, under a lease",
+        _append_under_lease,
+        log,
+        **{**appended, "is_alone": True},
+        others=("breaks the lease", "appends what A appends"),
+        alphabet=(Fault.LATE,),
+        bound=Bound(faults=1, foreign=2),
+    )
+    for name, run, other in (("put", _put_between, None), ("metadata", _set_metadata_between, "writes")):
+        between = Program("P", run, after="A", other=other, own="P")
+        programs = updater("A", op="K"), between, updater("B", op="K", after="P")
+        yield Scenario(
+            name=f"op-id, {name} between",
+            programs=programs,
+            services=stored(conceals=True),
+            rules=BetweenRules(programs),
+            bound=Bound(faults=1, kills=1),
+            short=_PLAIN,
+            alphabet=ONCE,
+            judges_doubts=False,
+            has_own_clocks=True,
+        )
 
 
 def _scenario(
@@ -174,25 +324,31 @@ def _scenario(
     write: Write,
     services: Services,
     *,
+    others: tuple[str, ...] = _LEAST,
+    rules: WriteRules | None = None,
+    bound: Bound = _USUAL,
+    short: Bound | None = _PLAIN,
+    deep: Bound | None = None,
+    alphabet: tuple[Fault, ...] = ONCE,
     reads: bool = True,
     is_again: bool = False,
-    alphabet: tuple[Fault, ...] | None = None,
+    is_alone: bool = False,
 ) -> Scenario:
-    """Return the scenario of two writers at once, or of one that is run again once it has ended."""
+    """Return the scenario of two writers at once, of one that is run again once it has ended, or of one alone."""
+    foreign = {name: _FOREIGN[name] for name in others}
     second = _writer("B", write, reads=reads, after="A" if is_again else None)
-    others = (_LEAST if reads else _KEEPING) if write is not _append else _GROWS
-    usual = Bound(faults=1, foreign=0 if write is _append or alphabet is TWICE else 1)
+    first = _writer("A", write, reads=reads)
     return Scenario(
-        name=f"{name}, again" if is_again else name,
-        programs=(_writer("A", write, reads=reads), second),
+        name=name,
+        programs=(first,) if is_alone else (first, second),
         services=services,
-        rules=WriteRules(keeps=write is _append),
-        bound=usual,
-        deep=Bound(faults=2, foreign=1) if is_again else _DEEP.get(name),
-        short=None if is_again else Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
-        foreign={} if alphabet is TWICE else {name: FOREIGN[name] for name in others},
-        beyond=BEYOND,
-        alphabet=alphabet or (USUAL if write is _delete else ONCE),
-        is_symmetric=not is_again,
+        rules=rules or WriteRules(),
+        bound=bound,
+        deep=deep,
+        short=short,
+        foreign=foreign,
+        beyond={**BEYOND, **foreign},
+        alphabet=alphabet,
+        is_symmetric=not is_again and not is_alone,
         has_own_clocks=True,
     )
