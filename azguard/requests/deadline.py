@@ -95,7 +95,7 @@ class Deadline:
 
     def restart_on(self, clock: Callable[[], float]) -> "Deadline":
         """Return a deadline as long as this one that begins now, by another clock."""
-        return replace(self, clock=clock)
+        return Deadline(self.seconds, clock, self.sleep, self.answer_seconds, self.settle_seconds, self.ends)
 
     def limit_answers(self, seconds: float) -> "Deadline":
         """Return this deadline with no answer waited for longer than this."""

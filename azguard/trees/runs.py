@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -72,8 +72,11 @@ class Reached:
 class Headway:
     """Counts what the jobs of a run have done. Threads may use it at the same time."""
 
-    #: By the files that ended alone.
-    _ended: Reached = field(default_factory=Reached)
+    #: How many files ended, and how many bytes they have.
+    _files: int = 0
+    _bytes: int = 0
+    #: How many files and bytes there are, once they are counted.
+    _totals: tuple[int | None, int] = (None, 0)
     #: How many bytes of each file in work are moved, the oldest first.
     _in_work: dict[str, int] = field(default_factory=dict)
     _is_over: bool = False
@@ -91,16 +94,16 @@ class Headway:
         """Note that a file of so many bytes is in work no more, however it ended."""
         with self._lock:
             self._in_work.pop(address, None)
-            self._ended = replace(self._ended, bytes=self._ended.bytes + size)
+            self._bytes += size
 
     def count_end(self) -> None:
         with self._lock:
-            self._ended = replace(self._ended, files=self._ended.files + 1)
+            self._files += 1
 
     def look(self) -> Reached:
         with self._lock:
-            moved = self._ended.bytes + sum(self._in_work.values())
-            return replace(self._ended, bytes=moved, name=next(iter(self._in_work), None))
+            moved = self._bytes + sum(self._in_work.values())
+            return Reached(self._files, moved, *self._totals, next(iter(self._in_work), None))
 
     def count_all(self, sizes: Iterable[int]) -> None:
         """Count how many files and bytes there are, beside the run; if that fails, the numbers stay unknown."""
@@ -111,8 +114,7 @@ class Headway:
                     return
                 files += 1
                 length += size
-            with self._lock:
-                self._ended = replace(self._ended, total_files=files, total_bytes=length)
+            self._totals = files, length
 
     def close(self) -> None:
         self._is_over = True
