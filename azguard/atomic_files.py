@@ -17,6 +17,7 @@ from typing import BinaryIO
 # A name may have 255 bytes; a character may take four of them.
 _NAME_CHARACTERS = 40
 _RANDOM_BYTES = 6
+_BUFFER_BYTES = 8192
 # Some network file systems lock nothing: there a file counts as left only if it was not written to for so long.
 _LEFT_SECONDS = 60.0
 _HAS_LOCKS = os.name == "posix"
@@ -152,12 +153,11 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     Raises:
         OSError: the file cannot be made, written or renamed; ``path`` is as it was.
     """
-    # A link above it leads to the same folder for both names.
-    real = os.path.realpath(path) if os.path.islink(path) else str(Path(path).absolute())
-    _refuse_others(real)
+    real = _find_replaced(path)
     folder, name = os.path.split(real)
     beside = os.path.join(folder, name_unfinished(name))
-    stream = open(beside, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
+    # With a size of the buffer the file is not asked whether it is a terminal.
+    stream = open(beside, "x+b", _BUFFER_BYTES, opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
     _unfinished.add(beside)
     try:
         with _lock(stream.fileno()):
@@ -179,14 +179,22 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
         _sync_shared(folder)
 
 
-def _refuse_others(path: str) -> None:
-    """Refuse a path that is no file: as root, a rename would take the place of /dev/null itself."""
+def _find_replaced(path: Path) -> str:
+    """Return which file is to be replaced: the one behind a link. A link above it leads to the same folder for both.
+
+    What is no file is refused: as root, a rename would take the place of /dev/null itself.
+    """
+    real = str(path) if os.path.isabs(path) else os.path.join(os.getcwd(), path)
     with suppress(FileNotFoundError, NotADirectoryError):
-        mode = os.lstat(path).st_mode
+        mode = os.lstat(real).st_mode
+        if stat.S_ISLNK(mode):
+            real = os.path.realpath(real)
+            mode = os.lstat(real).st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), real)
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", path)
+            raise OSError(errno.EINVAL, "it is not a regular file", real)
+    return real
 
 
 class _FolderSync:

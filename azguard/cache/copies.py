@@ -41,7 +41,7 @@ def find_at(path: str | os.PathLike[str]) -> Copy:
     """Return the copy in the file at a path; there need not be one yet."""
     real = os.path.realpath(path)
     try:
-        return Copy(os.fsencode(real), _identify_inode(real))
+        return Copy(os.fsencode(real), _identify_inode(real, os.stat(real)))
     except OSError:
         return Copy(os.fsencode(real))
 
@@ -57,21 +57,24 @@ def find_written(path: Path, inode: tuple[int, int] | None) -> Copy | None:
         return find_at(path)
     try:
         found = os.fstat(descriptor)
-        return find_behind(descriptor, path) if (found.st_dev, found.st_ino) == inode else None
+        return _find_behind(descriptor, found, path) if (found.st_dev, found.st_ino) == inode else None
     finally:
         os.close(descriptor)
 
 
 def find_behind(descriptor: int, path: Path | None = None) -> Copy:
     """Return the copy in an open file; ``path`` is where it is if the system does not tell."""
-    real = _find_path(descriptor)
+    return _find_behind(descriptor, os.fstat(descriptor), path)
+
+
+def _find_behind(descriptor: int, found: os.stat_result, path: Path | None) -> Copy:
+    real = _find_path(descriptor, found)
     if real is None and path is not None:
         real = os.fsencode(os.path.realpath(path))
-    return Copy(real, _identify_inode(descriptor))
+    return Copy(real, _identify_inode(descriptor, found))
 
 
-def _identify_inode(file: int | str) -> bytes:
-    found = os.stat(file)
+def _identify_inode(file: int | str, found: os.stat_result) -> bytes:
     born = _find_birth(file, found)
     moment = f"changed {found.st_size}:{found.st_mtime_ns}" if born is None else f"born {born}"
     return f"\0{found.st_dev}:{found.st_ino} {moment}".encode()
@@ -112,7 +115,7 @@ def _find_statx() -> Any:
         return None
 
 
-def _find_path(descriptor: int) -> bytes | None:
+def _find_path(descriptor: int, found: os.stat_result) -> bytes | None:
     try:
         if sys.platform == "darwin":
             import fcntl
@@ -120,7 +123,7 @@ def _find_path(descriptor: int) -> bytes | None:
             path = fcntl.fcntl(descriptor, _F_GETPATH, b"\0" * _LONGEST_PATH).rstrip(b"\0")
         else:
             path = os.readlink(f"/proc/self/fd/{descriptor}".encode())
-        same = os.path.samestat(os.stat(path), os.fstat(descriptor))
+        same = os.path.samestat(os.stat(path), found)
     except OSError:
         return None
     return path if same else None

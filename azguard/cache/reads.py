@@ -133,11 +133,11 @@ class Reads:
         """Return whether a file holds neither what this scope got into it or put from it, nor content of this hash."""
         from azguard.cache import copies
 
-        bound = self.open_cache().find_bound(_key(target), copies.find_at(file))
-        known = {each.content_hash for each in bound if each is not None}
-        if not known or None in known:
-            return False
         with suppress(OSError), open(file, "rb") as stream:
+            bound = self.open_cache().find_bound(_key(target), copies.find_behind(stream.fileno(), file))
+            known = {each.content_hash for each in bound if each is not None}
+            if not known or None in known:
+                return False
             import hashlib
 
             found = f"{_SHA256}{hashlib.file_digest(stream, 'sha256').hexdigest()}"

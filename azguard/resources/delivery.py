@@ -163,11 +163,12 @@ def _copy_in_place(download: Download, stream: BinaryIO, progress: Progress) -> 
     The hash needs them in order: a piece that came early is read again from the file when its turn comes.
     """
     digest = hashlib.sha256()
-    hashed = done = 0
+    hashed = done = place = 0
     early: dict[int, int] = {}
     for offset, content in download.read_pieces(in_order=False):
-        stream.seek(offset)
-        stream.write(content)
+        if offset != place:
+            stream.seek(offset)
+        place = offset + stream.write(content)
         done += len(content)
         progress(done, download.size)
         if offset != hashed:
@@ -178,7 +179,7 @@ def _copy_in_place(download: Download, stream: BinaryIO, progress: Progress) -> 
         while (length := early.pop(hashed, None)) is not None:
             stream.seek(hashed)
             digest.update(stream.read(length))
-            hashed += length
+            hashed = place = hashed + length
     return f"sha256:{digest.hexdigest()}"
 
 

@@ -289,7 +289,7 @@ def _split(name: str) -> list[str]:
     parts = name.split("/")
     if any(part in ("", ".", "..") for part in parts):
         raise _refuse(name, "it has an empty, '.' or '..' part")
-    if "\0" in name or (os.sep != "/" and os.sep in name) or any(Path(part).is_absolute() for part in parts):
+    if "\0" in name or (os.sep != "/" and os.sep in name) or any(map(os.path.isabs, parts)):
         raise _refuse(name, "no file can have it")
     return parts
 
