@@ -340,7 +340,8 @@ def run(
         jobs.stop()
         stop()
 
-    found = pool.run_phases([jobs], settings.jobs, sequence.add if settings.is_ordered else tell, stop_all)
+    show = sequence.add if settings.is_ordered else tell
+    found = pool.run_phases([jobs], settings.jobs, show, stop_all, is_prompt=True)
     sequence.finish()
     return found
 

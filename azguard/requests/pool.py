@@ -27,6 +27,8 @@ UNKNOWN = "unknown"
 # So many ends may wait to be told: no other job begins while the reader of the lines is that far behind.
 _MOST_UNTOLD = 10_000
 _READER_PAUSE_SECONDS = 0.05
+# Ends that follow one another so soon are told together: to wake up for each costs more than to tell it.
+_GATHERING_SECONDS = 0.02
 # A signal that comes in the moment before a wait begins does not end it, and is noticed when the wait is over.
 _LONGEST_WAIT_SECONDS = 0.5
 # Longer than any deadline.
@@ -85,7 +87,9 @@ class Tally:
     What the main thread calls of it uses locks and queues written in C alone: a signal can leave others locked.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_prompt: bool = True) -> None:
+        #: Whether each end is told at once, and not together with those that follow soon.
+        self._is_prompt = is_prompt
         self._lock = threading.Lock()
         self._ended = Counter[str]()
         self._under_way = 0
@@ -95,6 +99,8 @@ class Tally:
         self._untold = deque[Done]()
         #: Has an item once a job has ended while no other end waited to be told, and one when all is over.
         self._news = SimpleQueue[None]()
+        #: Has an item once all is over.
+        self._over = SimpleQueue[None]()
         #: Whether the jobs came to an end by themselves.
         self.is_over = False
         #: Why there are no more jobs, if what makes them failed.
@@ -150,11 +156,14 @@ class Tally:
             self.failure = failure
             self.is_over = not self._is_closed
             self._news.put(None)
+            self._over.put(None)
 
     def wait(self) -> None:
         """Wait until the next job ends, or all is over, or for a moment."""
         with suppress(Empty):
             self._news.get(timeout=_LONGEST_WAIT_SECONDS)
+            if not self._is_prompt:
+                self._over.get(timeout=_GATHERING_SECONDS)
 
     def close(self) -> None:
         """Let no other job begin, and wait until those under way have ended."""
@@ -218,8 +227,11 @@ def run_phases(
     stop: Callable[[], None],
     *,
     goes_on: Callable[[Counter[str]], bool] = lambda counts: True,
+    is_prompt: bool = False,
 ) -> PoolEnd:
     """Run the jobs of each phase as ``run_each`` does, while ``goes_on`` agrees to what the phases before came to.
+
+    ``is_prompt`` reports each end at once, for a reader that waits for it before it asks for more.
 
     When it returns, signals are ignored, so that what was committed is told.
 
@@ -232,7 +244,7 @@ def run_phases(
         for phase in phases:
             if not goes_on(_sum(tallies)):
                 break
-            tallies.append(Tally())
+            tallies.append(Tally(is_prompt=is_prompt))
             run_each(phase, width, tallies[-1], on_end, stop)
         is_complete = True
         commits.announce()
