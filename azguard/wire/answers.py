@@ -235,8 +235,9 @@ FIELDS = {
 }
 
 
-def _read(field: Field, headers: Mapping[str, str]) -> Any:
-    text = headers.get(field.header)
+def _read(field: Field, told: Mapping[str, str]) -> Any:
+    """Return a field of what the headers tell, by their names in lower case."""
+    text = told.get(field.header.lower())
     if text is None:
         return None
     try:
@@ -250,10 +251,10 @@ def _read_metadata(headers: Mapping[str, str]) -> dict[str, str]:
     return {name[start:]: value for name, value in headers.items() if name.lower().startswith(METADATA)}
 
 
-def _read_size(headers: Mapping[str, str]) -> int | None:
+def _read_size(told: Mapping[str, str]) -> int | None:
     """Return the length of the whole, of which the answer may be a range."""
-    _, slash, whole = headers.get("Content-Range", "").partition("/")
-    size: int | None = int(whole) if slash and whole.isdecimal() else _read(FIELDS["size"], headers)
+    _, slash, whole = told.get("content-range", "").partition("/")
+    size: int | None = int(whole) if slash and whole.isdecimal() else _read(FIELDS["size"], told)
     return size
 
 
@@ -267,12 +268,13 @@ TOGETHER: Mapping[str, tuple[Any, str]] = {
 
 def _gather(kind: Any, prefix: str) -> Callable[[Mapping[str, str]], Any]:
     fields = [FIELDS[prefix + name] for name in kind._fields]
-    return lambda headers: kind(*(_read(each, headers) for each in fields))
+    nothing, names = kind(*[None] * len(fields)), frozenset(each.header.lower() for each in fields)
+    # Most answers tell none of them.
+    return lambda told: nothing if names.isdisjoint(told) else kind(*(_read(each, told) for each in fields))
 
 
-#: The fields that are read from several headers.
+#: The fields that are read from several headers, besides the metadata, whose names are in the headers as they are.
 GROUPS: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
-    "metadata": _read_metadata,
     "size": _read_size,
     **{name: _gather(*parts) for name, parts in TOGETHER.items()},
 }
@@ -292,7 +294,8 @@ class Answer(Mapping[str, Any]):
     def __init__(self, operation: Operation, response: Response) -> None:
         self._operation = operation
         self._request, self.status, _, self.headers, self.content = response
-        self._fields = {name: _read_field(name, self.headers) for name in operation.http.returns}
+        told = {name.lower(): value for name, value in self.headers.items()}
+        self._fields = {name: _read_field(name, self.headers, told) for name in operation.http.returns}
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -344,8 +347,11 @@ class Answer(Mapping[str, Any]):
         return self._request.headers.get(name, "")
 
 
-def _read_field(name: str, headers: Mapping[str, str]) -> Any:
-    return GROUPS[name](headers) if name in GROUPS else _read(FIELDS[name], headers)
+def _read_field(name: str, headers: Mapping[str, str], told: Mapping[str, str]) -> Any:
+    if name == "metadata":
+        # Most answers have none.
+        return _read_metadata(headers) if METADATA in "\n".join(told) else {}
+    return GROUPS[name](told) if name in GROUPS else _read(FIELDS[name], told)
 
 
 def build_headers(operation: Operation, given: Mapping[str, Any]) -> tuple[dict[str, str], list[tuple[str, str]]]:

@@ -55,35 +55,43 @@ class Headers(Mapping[str, str]):
     """The headers of an answer, by their names in any case; those that came twice are joined."""
 
     def __init__(self, lines: list[str]) -> None:
-        self._found: dict[str, tuple[str, str]] = {}
+        #: The values and the names as they came, by the names in lower case.
+        self._values: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         for line in lines:
             name, colon, value = line.partition(":")
             if not colon:
                 raise BrokenAnswer(Broken.TRUNCATED)
             key, value = name.lower(), value.strip()
-            self._found[key] = (_spell(name), f"{self._found[key][1]}, {value}" if key in self._found else value)
+            self._values[key] = f"{self._values[key]}, {value}" if key in self._values else value
+            # The service keeps names of metadata as they were written, and takes them in any case. Tools that write
+            # back what they have read, such as azcopy, begin each with a capital letter.
+            self._names[key] = key if key == _LINEAGE else name
 
     def __getitem__(self, name: str) -> str:
-        return self._found[name.lower()][1]
+        return self._values[name.lower()]
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a header; most of those that are asked for are not there, for which Mapping would raise an error."""
-        found = self._found.get(name.lower())
-        return default if found is None else found[1]
+        return self._values.get(name.lower(), default)
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).lower() in self._values
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in self._found.values())
+        return iter(self._names.values())
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._values)
 
     def discard(self, name: str) -> None:
         """Leave a header out, if it is there."""
-        self._found.pop(name.lower(), None)
+        for each in (self._values, self._names):
+            each.pop(name.lower(), None)
 
     def items(self) -> ItemsView[str, str]:
         """Return the names, as they came, with their values."""
-        return dict(self._found.values()).items()
+        return dict(zip(self._names.values(), self._values.values(), strict=True)).items()
 
 
 class Reply(NamedTuple):
@@ -263,15 +271,6 @@ def write_head(method: str, url: str, headers: Mapping[str, str], way: Way) -> b
     if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
         raise ValueError("a header has more than one line")
     return f"{text}\r\n\r\n".encode("latin-1")
-
-
-def _spell(name: str) -> str:
-    """Return the name of a header of an answer, that of the lineage as azguard writes it.
-
-    The service keeps names of metadata as they were written, and takes them in any case. Tools that write back what
-    they have read, such as azcopy, begin each with a capital letter.
-    """
-    return _LINEAGE if len(name) == len(_LINEAGE) and name.lower() == _LINEAGE else name
 
 
 def _close_all(idle: dict[Way, list[OpenConnection]]) -> None:
