@@ -338,6 +338,11 @@ def _missing(part: str) -> ConfigError:
     )
 
 
+_SAS_TIMES = (("st", "skt"), ("se", "ske"))
+# In the order of ``Sas``.
+_SAS_FIELDS = ("sp", "ss", "srt", "sr", "tn", "sip", "spr", "si")
+
+
 @frozen
 class Sas:
     """What a SAS says of itself; None is a field it does not have."""
@@ -371,19 +376,9 @@ class Sas:
 def read_sas(token: str) -> Sas:
     """Return the fields of a SAS; a field that cannot be understood counts as missing."""
     fields = dict(parse_qsl(token.lstrip("?"), keep_blank_values=False))
-    return Sas(
-        # A user delegation SAS holds no longer than the key it was signed with.
-        starts=max(filter(None, (_read_sas_time(fields.get("st")), _read_sas_time(fields.get("skt")))), default=None),
-        ends=min(filter(None, (_read_sas_time(fields.get("se")), _read_sas_time(fields.get("ske")))), default=None),
-        permissions=fields.get("sp"),
-        services=fields.get("ss"),
-        resource_types=fields.get("srt"),
-        resource=fields.get("sr"),
-        table=fields.get("tn"),
-        addresses=fields.get("sip"),
-        protocols=fields.get("spr"),
-        policy=fields.get("si"),
-    )
+    # A user delegation SAS holds no longer than the key it was signed with.
+    starts, ends = ([moment for name in names if (moment := _read_sas_time(fields.get(name)))] for names in _SAS_TIMES)
+    return Sas(max(starts, default=None), min(ends, default=None), *map(fields.get, _SAS_FIELDS))
 
 
 def _read_sas_time(text: str | None) -> datetime | None:

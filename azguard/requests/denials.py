@@ -31,9 +31,15 @@ _ROLES = {
     "queue": "Storage Queue Data Contributor",
     "file": "Storage File Data Privileged Contributor",
 }
-# The permission that a request on a blob needs, by its comp; of several letters one.
-_BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw", "immutabilityPolicies": "i", "legalhold": "i"}
-_FILES_BY_COMP = {"list": "l", "listhandles": "l", "lease": "wd", "forceclosehandles": "wd"}
+# The permission that a request needs by its comp; of several letters one.
+_BY_COMP: Mapping[str, Mapping[str | None, str]] = {
+    "blob": {
+        "list": "l", "tags": "t", "lease": "wd", "appendblock": "aw", "immutabilityPolicies": "i", "legalhold": "i",
+    },
+    "file": {"list": "l", "listhandles": "l", "lease": "wd", "forceclosehandles": "wd"},
+}  # fmt: skip
+# The comp of what may create.
+_CREATING = {"blob": (None, "block", "blocklist", "snapshot"), "file": (None,)}
 
 
 def explain(error: Refusal, code: str | None, target: Target, said: str) -> Cause:
@@ -250,14 +256,11 @@ def list_permissions(request: SentRequest, service: str) -> tuple[str, ...]:
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
     if service == "table":
         return _list_for_tables(request, url.path.rpartition("/")[2])
-    if service == "file" and query.get("comp") != "acl":
-        return (_list_for_files(request.method, query.get("comp")),)
-    if service != "blob" or query.get("comp") == "acl":
+    if service not in _BY_COMP or query.get("comp") == "acl":
         return ()
-    needed = _list_for_blobs(request.method, query)
-    if needed and any(name.lower() in ("x-ms-tags", "x-ms-if-tags") for name in request.headers):
-        return (needed, "t")
-    return (needed,) if needed else ()
+    needed = _find_permission(request.method, service, query)
+    has_tags = service == "blob" and any(name.lower() in ("x-ms-tags", "x-ms-if-tags") for name in request.headers)
+    return (needed, "t") if has_tags else (needed,)
 
 
 def _list_for_tables(request: SentRequest, name: str) -> tuple[str, ...]:
@@ -265,24 +268,18 @@ def _list_for_tables(request: SentRequest, name: str) -> tuple[str, ...]:
         return ()
     if name.startswith("Tables"):
         return {"GET": ("l",), "POST": ("cw",), "DELETE": ("d",)}.get(request.method, ())
-    if request.method in ("PUT", "PATCH", "MERGE"):
+    if request.method in ("PUT", "PATCH"):
         # Without a condition it may have to insert the entity.
         return ("u",) if "If-Match" in request.headers else ("u", "a")
     return {"GET": ("r",), "POST": ("a",), "DELETE": ("d",)}.get(request.method, ())
 
 
-def _list_for_blobs(method: str, query: Mapping[str, str]) -> str | None:
+def _find_permission(method: str, service: str, query: Mapping[str, str]) -> str:
     comp = query.get("comp")
-    if comp in _BY_COMP:
-        return _BY_COMP[comp]
+    if comp in _BY_COMP[service]:
+        return _BY_COMP[service][comp]
     if method in ("GET", "HEAD"):
         return "r"
     if method == "DELETE":
         return "x" if "versionid" in query else "d"
-    return "cw" if comp in (None, "block", "blocklist", "snapshot") else "w"
-
-
-def _list_for_files(method: str, comp: str | None) -> str:
-    if comp in _FILES_BY_COMP:
-        return _FILES_BY_COMP[comp]
-    return {"GET": "r", "HEAD": "r", "DELETE": "d"}.get(method) or ("cw" if comp is None else "w")
+    return "cw" if comp in _CREATING[service] else "w"

@@ -4,11 +4,9 @@ A 409 or a 412 can be of leases, conditions, states and administrators alike.
 Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
-from collections.abc import Mapping
 from http import HTTPStatus
 from math import ceil
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from azguard import errors, times
@@ -101,18 +99,10 @@ def _by_status(
     return _build_bad_request(error, facts)
 
 
-class _AskedWait(NamedTuple):
-    """How long the service asks to be left alone, for people and for the JSON error object; empty if it does not."""
-
-    words: str = ""
-    facts: Mapping[str, object] = MappingProxyType({})
-
-
-def _find_asked_wait(target: Target) -> _AskedWait:
+def _describe_asked_wait(target: Target) -> tuple[str, dict[str, object]]:
+    """Return how long the service asks to be left alone, for people and for the JSON error; empty if it does not."""
     seconds = ceil(client.find_pause_seconds(target.endpoint))
-    if not seconds:
-        return _AskedWait()
-    return _AskedWait(f" and asks to be left alone for {times.span(seconds)}", {"retry_after": seconds})
+    return (f" and asks to be left alone for {times.span(seconds)}", {"retry_after": seconds}) if seconds else ("", {})
 
 
 def _build_unavailable(
@@ -121,8 +111,9 @@ def _build_unavailable(
     answered = " ".join(filter(None, ("the service answered", str(found), code)))
     # It tells which limit is reached, or what took too long.
     facts["detail"] = () if said in (None, code, str(found)) else (said,)
-    if (asked := _find_asked_wait(target)).words:
-        return errors.Unavailable(f"{answered}{asked.words}", reason="service_asks_to_wait", facts=asked.facts, **facts)
+    asked, wait = _describe_asked_wait(target)
+    if asked:
+        return errors.Unavailable(f"{answered}{asked}", reason="service_asks_to_wait", facts=wait, **facts)
     return errors.Unavailable(f"{answered} until the time was up", reason="service_unavailable", **facts)
 
 
@@ -172,11 +163,11 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
             reason="answer_altered",
             **facts,
         )
-    asked = _find_asked_wait(target)
+    asked, wait = _describe_asked_wait(target)
     return errors.Unavailable(
-        f"what answered for {target.endpoint}{through} is not Azure Storage: {foreign.described}{asked.words}",
+        f"what answered for {target.endpoint}{through} is not Azure Storage: {foreign.described}{asked}",
         reason="not_azure_storage",
-        facts=asked.facts,
+        facts=wait,
         **facts,
     )
 

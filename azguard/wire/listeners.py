@@ -4,24 +4,12 @@ Requests of all threads are told, because transfers, renewals and updates of man
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING
 
-T = TypeVar("T", bound="Told")
-
-
-class Told(Protocol):
-    """An answer, as far as it is told."""
-
-    @property
-    def status_code(self) -> int:
-        """Return the status."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Return the headers, by their names in any case."""
-
+if TYPE_CHECKING:
+    from azguard.wire.connections import Reply
 
 RequestListener = Callable[[str], None]
 _listeners: list[RequestListener] = []
@@ -43,7 +31,9 @@ def tell_listeners(text: str) -> None:
         listener(text)
 
 
-def send_and_tell(call: Callable[[], T], method: str, url: str, clock: Callable[[], float] = time.monotonic) -> T:
+def send_and_tell(
+    call: Callable[[], "Reply"], method: str, url: str, clock: Callable[[], float] = time.monotonic
+) -> "Reply":
     """Return the reply to a request that ``call`` sends, and tell its end: a status, or why there was no answer."""
     if not _listeners:
         return call()

@@ -37,20 +37,6 @@ class Origin(NamedTuple):
     host: str
     port: int
 
-    @classmethod
-    def parse(cls, url: str) -> "Origin":
-        """Return the origin of a URL.
-
-        Raises:
-            NotConnected: it is none that can be asked.
-        """
-        try:
-            parts = urlsplit(url)
-            port = parts.port or _PORTS[parts.scheme]
-        except (ValueError, KeyError) as error:
-            raise NotConnected(Stage.SETTING, error) from error
-        return cls(parts.scheme, parts.hostname or "", port)
-
 
 class Way(NamedTuple):
     """How an origin is reached: directly, or through a proxy."""
@@ -66,8 +52,17 @@ class Way(NamedTuple):
 
 
 def find_way(url: str) -> Way:
-    """Return the way to the host of a URL."""
-    return Way(Origin.parse(url), endpoints.find_proxy_url(url))
+    """Return the way to the host of a URL.
+
+    Raises:
+        NotConnected: it is none that can be asked.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS[parts.scheme]
+    except (ValueError, KeyError) as error:
+        raise NotConnected(Stage.SETTING, error) from error
+    return Way(Origin(parts.scheme, parts.hostname or "", port), endpoints.find_proxy_url(url))
 
 
 def connect(way: Way, seconds: float, clock: Callable[[], float] = time.monotonic) -> Any:
