@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from azguard.accounts import endpoints
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS, SERVICES
@@ -95,15 +95,16 @@ class Account:
                 reason="emulator_without_files" if is_local else "endpoint_missing",
                 values={"title": service.title(), "service": service},
             )
-        if self.auth is Auth.LOGIN and not self.endpoints[service].startswith("https:"):
+        found, sends_key = self.endpoints[service], service == "blob" and "encryption_key" in self.encryption
+        if self.auth is Auth.LOGIN and not found.startswith("https:"):
             raise ConfigError("a login needs https", reason="login_needs_https")
-        if service == "blob" and "encryption_key" in self.encryption and not _is_private(self.endpoints[service]):
+        if sends_key and not endpoints.is_private(found):
             raise ConfigError("an encryption key needs https", reason="encryption_key_needs_https")
         if self.auth is Auth.ANONYMOUS and service != "blob":
             raise ConfigError(
                 f"the {service.title()} service knows no anonymous access", reason="service_needs_credentials"
             )
-        return self.endpoints[service]
+        return found
 
     def watch_login(self, tell_end: Callable[[float, str], None]) -> None:
         """Have it told when the token of a login ends, once one is fetched; see ``Login.tell_end``."""
@@ -151,20 +152,10 @@ class Account:
         return self
 
 
-def _is_private(endpoint: str) -> bool:
-    """Return whether no machine in between can read what is sent to an endpoint."""
-    return endpoint.startswith("https:") or endpoints.is_loopback(urlsplit(endpoint).hostname)
-
-
-def emulator(ports: Mapping[str, int] | None = None) -> Account:
+def emulator(ports: Mapping[str, int] = EMULATOR_PORTS, base: str = "http://127.0.0.1") -> Account:
     """Return the emulator's account: its well-known name and key, on its usual ports or the given ones."""
-    ports = ports or EMULATOR_PORTS
-    return Account(
-        EMULATOR_NAME,
-        {service: f"http://127.0.0.1:{port}/{EMULATOR_NAME}" for service, port in ports.items()},
-        Auth.KEY,
-        EMULATOR_KEY,
-    )
+    found = {service: f"{base}:{port}/{EMULATOR_NAME}" for service, port in ports.items()}
+    return Account(EMULATOR_NAME, found, Auth.KEY, EMULATOR_KEY)
 
 
 class Target(NamedTuple):
@@ -240,11 +231,7 @@ def _development(parts: Mapping[str, str]) -> Account:
             reason="connection_string_of_two",
         )
     proxy = parts.get("developmentstorageproxyuri")
-    if not proxy:
-        return emulator()
-    base = endpoints.check(proxy, "DevelopmentStorageProxyUri")
-    found = {service: f"{base}:{port}/{EMULATOR_NAME}" for service, port in EMULATOR_PORTS.items()}
-    return Account(EMULATOR_NAME, found, Auth.KEY, EMULATOR_KEY)
+    return emulator(base=endpoints.check(proxy, "DevelopmentStorageProxyUri")) if proxy else emulator()
 
 
 def from_name(
@@ -269,14 +256,19 @@ def parse_key(key: str, where: str) -> str:
     Raises:
         ConfigError: it is not; the message does not show it.
     """
+    if _decode(key):
+        return key
+    raise ConfigError(f"{where} is not base64", reason="key_not_base64")
+
+
+def _decode(text: str | bytes) -> bytes:
+    """Return what a text in base64 says; nothing if it is none."""
     import base64
 
     try:
-        if base64.b64decode(key, validate=True):
-            return key
+        return base64.b64decode(text, validate=True)
     except ValueError:  # binascii.Error is one, too; a letter outside ASCII raises the plain one
-        pass
-    raise ConfigError(f"{where} is not base64", reason="key_not_base64")
+        return b""
 
 
 def parse_encryption_key(key: bytes, where: str, *, is_file: bool) -> bytes:
@@ -285,14 +277,9 @@ def parse_encryption_key(key: bytes, where: str, *, is_file: bool) -> bytes:
     Raises:
         ConfigError: it is none; the message does not show it.
     """
-    import base64
-
     if is_file and len(key) == _KEY_BYTES:
         return key
-    try:
-        found = base64.b64decode(key.strip(), validate=True)
-    except ValueError:
-        found = b""
+    found = _decode(key.strip())
     if len(found) != _KEY_BYTES:
         has = f"base64 of {len(found)} bytes" if found else "not base64"
         raise ConfigError(
@@ -319,10 +306,7 @@ def _split_connection_string(text: str) -> dict[str, str]:
     for pair in filter(None, (piece.strip() for piece in text.split(";"))):
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(
-                "the connection string has a part without '='",
-                reason="connection_string_cut",
-            )
+            raise ConfigError("the connection string has a part without '='", reason="connection_string_cut")
         name = key.strip().lower()
         if parts.setdefault(name, value.strip()) != value.strip():
             raise ConfigError(f"the connection string has {key.strip()} twice", reason="connection_string_of_two")
@@ -332,10 +316,7 @@ def _split_connection_string(text: str) -> dict[str, str]:
 
 
 def _missing(part: str) -> ConfigError:
-    return ConfigError(
-        f"the connection string has no {part}",
-        reason="connection_string_incomplete",
-    )
+    return ConfigError(f"the connection string has no {part}", reason="connection_string_incomplete")
 
 
 _SAS_TIMES = (("st", "skt"), ("se", "ske"))

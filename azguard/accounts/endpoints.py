@@ -161,10 +161,7 @@ def service_of(endpoint: str, where: str) -> str:
     port = urlsplit(endpoint).port
     if told := next((service for service, usual in EMULATOR_PORTS.items() if usual == port), None):
         return told
-    raise ConfigError(
-        f"{where} does not tell which service it is of",
-        reason="endpoint_service_unknown",
-    )
+    raise ConfigError(f"{where} does not tell which service it is of", reason="endpoint_service_unknown")
 
 
 def check_of(service: str, url: str, where: str, name: str) -> str:
@@ -228,6 +225,11 @@ def is_loopback(host: str | None) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def is_private(url: str) -> bool:
+    """Return whether a request cannot be read on its way: by TLS, or because it stays on this machine."""
+    return url.startswith("https:") or _is_local(url)
 
 
 def _is_local(url: str) -> bool:

@@ -84,7 +84,7 @@ def locate(url: str | None, environ: Mapping[str, str], address: str) -> CiRun:
     found = _locate_on_github(url, environ) or _locate_on_pipelines(url, environ)
     if found is None:
         raise _refuse(f"no CI service that this machine knows has the run {url}", address)
-    if found.authorization and not _is_private(found.api_url):
+    if found.authorization and not endpoints.is_private(found.api_url):
         raise _refuse(f"a token is sent over https alone, and {_origin(found.api_url)} is not", address)
     return found
 
@@ -159,12 +159,6 @@ def _origin(url: str) -> str | None:
     if parts.scheme not in ("http", "https") or not host:
         return None
     return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
-
-
-def _is_private(url: str) -> bool:
-    """Return whether a request cannot be read on its way: by TLS, or because it stays on this machine."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" or endpoints.is_loopback(parts.hostname)
 
 
 def _ask(run: CiRun, deadline: Deadline, address: str) -> Reply:

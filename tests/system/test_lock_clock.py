@@ -26,7 +26,7 @@ from tests.support.emulator_world import until
 
 TERM = 60
 PERIOD = 5
-LOCK = Target(emulator(None), Address(Kind.BLOB, ("locks", "a")))
+LOCK = Target(emulator(), Address(Kind.BLOB, ("locks", "a")))
 
 
 class Clock:
