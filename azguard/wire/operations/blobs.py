@@ -48,6 +48,8 @@ _OCTETS = ("Content-Type", "application/octet-stream")
 _reads = partial(reads, honours=FULL, lease=Lease.OPTIONAL)
 _puts = partial(puts, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.LINEAGE)
 _changes = partial(changes, honours=FULL, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.LINEAGE)
+_changes_held = partial(_changes, settle=Settlement.HELD)
+_retains = partial(changes, guard=Guard.VERSION, settle=Settlement.FOUND, since="2020-06-12")
 _appends = partial(appends, lease=Lease.REQUIRED, guard=Guard.IF_MATCH, settle=Settlement.POSITION)
 
 
@@ -81,44 +83,29 @@ BLOB_GET = _reads(
 BLOB_GET_PROPERTIES = _reads(
     "blob.get_properties", combines=True, http=speaks("HEAD", sends="encryption_key", returns=_PROPERTIES)
 )
-BLOB_SET_PROPERTIES = _changes(
-    "blob.set_properties", settle=Settlement.HELD, http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION)
+BLOB_SET_PROPERTIES = _changes_held(
+    "blob.set_properties", http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION)
 )
 # What of the properties is not sent alone stays. The service evaluates no sequence number here, as it does on pages.
-BLOB_RESIZE = _changes(
-    "blob.resize",
-    "set-blob-properties",
-    settle=Settlement.HELD,
-    http=speaks("PUT", "properties", sends=f"size {_ENCRYPTION}", returns=_PAGES),
+BLOB_RESIZE = _changes_held(
+    "blob.resize", "set-blob-properties", http=speaks("PUT", "properties", sends=f"size {_ENCRYPTION}", returns=_PAGES)
 )
-BLOB_SET_SEQUENCE_NUMBER = _changes(
+BLOB_SET_SEQUENCE_NUMBER = _changes_held(
     "blob.set_sequence_number",
     "set-blob-properties",
-    settle=Settlement.HELD,
     http=speaks("PUT", "properties", sends="sequence_action sequence_number", returns=_PAGES),
 )
 # They move no ETag, and no lease keeps others from them. Versions never change, and each can be named.
-BLOB_SET_LEGAL_HOLD = changes(
-    "blob.set_legal_hold",
-    guard=Guard.VERSION,
-    settle=Settlement.FOUND,
-    http=speaks("PUT", "legalhold", sends="legal_hold", returns="legal_hold"),
-    since="2020-06-12",
+BLOB_SET_LEGAL_HOLD = _retains(
+    "blob.set_legal_hold", http=speaks("PUT", "legalhold", sends="legal_hold", returns="legal_hold")
 )
-BLOB_SET_IMMUTABILITY_POLICY = changes(
+BLOB_SET_IMMUTABILITY_POLICY = _retains(
     "blob.set_immutability_policy",
     honours=DATES - CHANGED_SINCE,
-    guard=Guard.VERSION,
-    settle=Settlement.FOUND,
     http=speaks("PUT", "immutabilityPolicies", sends=_POLICY, returns=_POLICY),
-    since="2020-06-12",
 )
-BLOB_DELETE_IMMUTABILITY_POLICY = changes(
-    "blob.delete_immutability_policy",
-    guard=Guard.VERSION,
-    settle=Settlement.FOUND,
-    http=speaks("DELETE", "immutabilityPolicies"),
-    since="2020-06-12",
+BLOB_DELETE_IMMUTABILITY_POLICY = _retains(
+    "blob.delete_immutability_policy", http=speaks("DELETE", "immutabilityPolicies")
 )
 BLOB_SET_METADATA = _changes(
     "blob.set_metadata",
@@ -233,27 +220,24 @@ BLOB_SEAL_APPEND_BLOB = _changes(
     http=speaks("PUT", "seal", returns="etag last_modified"),
     since="2019-12-12",
 )
-BLOB_PUT_PAGE = _changes(
+BLOB_PUT_PAGE = _changes_held(
     "blob.put_page",
     "put-page",
     honours=FULL | SEQUENCE,
-    settle=Settlement.HELD,
     http=speaks("PUT", "page", headers=(_UPDATES, _OCTETS), sends=f"range {_ENCRYPTION}", returns=_PAGES, ok=(201,)),
 )
-BLOB_CLEAR_PAGE = _changes(
+BLOB_CLEAR_PAGE = _changes_held(
     "blob.clear_page",
     "put-page",
     honours=FULL | SEQUENCE,
-    settle=Settlement.HELD,
     http=speaks(
         "PUT", "page", headers=(("x-ms-page-write", "clear"),), sends=f"range {_ENCRYPTION}", returns=_PAGES, ok=(201,)
     ),
 )
-BLOB_PUT_PAGE_FROM_URL = _changes(
+BLOB_PUT_PAGE_FROM_URL = _changes_held(
     "blob.put_page_from_url",
     "put-page-from-url",
     honours=FULL | SEQUENCE | SOURCE,
-    settle=Settlement.HELD,
     http=speaks("PUT", "page", headers=(_UPDATES,), sends=f"range {_SOURCE} {_ENCRYPTION}", returns=_PAGES, ok=(201,)),
 )
 BLOB_GET_PAGE_RANGES = _reads(
