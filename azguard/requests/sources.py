@@ -5,7 +5,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, cast
 
 from azguard.errors import Changed, UsageError
 
@@ -22,19 +22,10 @@ def read_up_to(source: BinaryIO, size: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-class _State(NamedTuple):
-    """What changes when a file is written to or replaced."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-    changed: int
-
-    @classmethod
-    def of(cls, descriptor: int) -> "_State":
-        found = os.fstat(descriptor)
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def _read_state(stream: BinaryIO) -> tuple[int, ...]:
+    """Return what changes when a file is written to or replaced; the first is its size."""
+    found = os.fstat(stream.fileno())
+    return found.st_size, found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
 class UnchangedFile:
@@ -44,7 +35,7 @@ class UnchangedFile:
         self._stream = stream
         self._check_run = check
         self._path = path
-        self._begun = _State.of(stream.fileno())
+        self._begun = _read_state(stream)
         self._read = 0
 
     @property
@@ -53,7 +44,7 @@ class UnchangedFile:
 
     @property
     def size(self) -> int:
-        return self._begun.size
+        return self._begun[0]
 
     @property
     def state(self) -> str:
@@ -73,14 +64,11 @@ class UnchangedFile:
         self._check_run()
         piece = self._stream.read(size)
         self._read += len(piece)
-        self._check_state()
-        return piece
-
-    def _check_state(self) -> None:
         # A file of /proc has content, and tells no size.
-        is_longer = self._read > self._begun.size > 0
-        if is_longer or _State.of(self._stream.fileno()) != self._begun:
+        is_longer = self._read > self.size > 0
+        if is_longer or _read_state(self._stream) != self._begun:
             raise Changed(f"{self._path} changed while it was read", reason="file_changed_while_read")
+        return piece
 
 
 @contextmanager

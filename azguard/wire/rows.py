@@ -7,7 +7,7 @@ A row reads: what it does, its name in the evidence, the conditions honoured, wh
 what keeps ``--etag``, and what settles a lost answer.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
@@ -299,22 +299,23 @@ def list_contradictions(operation: Operation) -> tuple[Contradiction, ...]:
 
     https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations
     """
-    return tuple(each for each in _contradict(operation) if each.others or len(each.arguments) > 1)
-
-
-def _contradict(operation: Operation) -> Iterator[Contradiction]:
     own = [condition.argument for condition in Condition if not condition.of_source]
-    for one, others, why in (
+    known = (
         ("last_writer_wins", [*own, "etag", "allow_race"], "one asks for a guard, the other for none"),
         ("fence", [*own, "etag", "last_writer_wins"], "beside another condition the fence could be ignored"),
         ("etag", own, "each of the two is a guard of its own"),
-    ):
-        if one in operation.asks:
-            yield Contradiction((one,), tuple(name for name in others if name in operation.asks), why)
+    )
+    asks = operation.asks
+    found = [
+        Contradiction((one,), tuple(each for each in others if each in asks), why)
+        for one, others, why in known
+        if one in asks
+    ]
     if not operation.combines:
         for family in (FULL, SOURCE_FULL):
             arguments = tuple(each.argument for each in Condition if each in family & operation.honours)
-            yield Contradiction(arguments, (), "the service rejects the pair, or evaluates only one of them")
+            found.append(Contradiction(arguments, (), "the service rejects the pair, or evaluates only one of them"))
+    return tuple(each for each in found if each.others or len(each.arguments) > 1)
 
 
 reads = partial(Operation, Write.NO)

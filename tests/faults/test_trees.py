@@ -336,15 +336,15 @@ def test_a_file_that_changes_while_it_is_read_is_written_whole_in_its_newer_stat
 ) -> None:
     path = tree.cli.root / "tree/07"
     changes: list[Path] = []
-    check = sources.UnchangedFile._check_state
+    read = sources.UnchangedFile.read
 
-    def change_once(self: sources.UnchangedFile) -> None:
+    def change_once(self: sources.UnchangedFile, size: int = -1) -> bytes:
         if self._path.name == "07" and not changes:
             changes.append(self._path)
             path.write_text("newer, and longer")
-        check(self)
+        return read(self, size)
 
-    monkeypatch.setattr(sources.UnchangedFile, "_check_state", change_once)
+    monkeypatch.setattr(sources.UnchangedFile, "read", change_once)
     ran = tree.put(azurite.ports["blob"])
     assert (ran.code, set(outcomes(ran.stdout).values())) == (0, {"created"}), ran.err
     assert tree.read()["07"] == ("newer, and longer", 1)
