@@ -7,10 +7,8 @@ Source: Blob, File, Queue and Table service error codes in the REST reference.
 from http import HTTPStatus
 from math import ceil
 from typing import Any
-from urllib.parse import urlsplit
 
 from azguard import errors, times
-from azguard.accounts import endpoints
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.requests import service_codes
@@ -86,7 +84,7 @@ def _by_status(
     if found == HTTPStatus.BAD_REQUEST and code in service_codes.CONFLICTING_BLOCKS:
         return errors.Changed(f"{target} was written by another writer while this upload ran", **facts)
     if found == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return _not_asked(NotOfTheService(found, {}), target, facts)
+        return _build_no_answer(NotOfTheService(found, {}), target, **facts)
     if found == HTTPStatus.NOT_FOUND:
         return errors.NotFound(f"there is no {target.kind.noun} {target}", **facts)
     if code in service_codes.NOT_IMPLEMENTED:
@@ -141,48 +139,24 @@ def _build_bad_request(error: Refusal, facts: dict[str, Any]) -> errors.BadReque
     )
 
 
-def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
-    """Return the error for an answer that does not come from the service."""
-    facts = {**facts, "http_status": foreign.status}
-    host, proxy = urlsplit(target.endpoint).hostname or "", endpoints.find_proxy(target.endpoint)
-    if proxy is not None and foreign.status in (401, 403, 407):
-        from azguard.wire import unreachable
-
-        return unreachable.describe_proxy_refusal(proxy, host, foreign.status).build(errors.Unavailable, **facts)
-    through = "" if proxy is None else f", through the proxy {proxy.address}"
-    if foreign.leads_to is not None:
-        return errors.Unavailable(
-            f"{target.endpoint}{through} answered {foreign.status}, a redirection to {foreign.leads_to}; "
-            "it was not followed",
-            reason="redirected",
-            **facts,
-        )
-    if foreign.altered is not None:
-        return errors.Unavailable(
-            f"the answer of {target.endpoint}{through} was changed on its way: {foreign.altered}",
-            reason="answer_altered",
-            **facts,
-        )
-    asked, wait = _describe_asked_wait(target)
-    return errors.Unavailable(
-        f"what answered for {target.endpoint}{through} is not Azure Storage: {foreign.described}{asked}",
-        reason="not_azure_storage",
-        facts=wait,
-        **facts,
-    )
-
-
 def _explain_no_answer(error: BaseException, target: Target) -> errors.AzguardError:
     if isinstance(error, Unreadable):
         return build_unreadable(target, _first_line(error))
-    facts: dict[str, Any] = {"address": str(target.address)}
-    if isinstance(error, NotOfTheService):
-        return _not_asked(error, target, facts)
     if isinstance(error, NoAnswer):
-        from azguard.wire import unreachable
+        return _build_no_answer(error, target)
+    return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", address=str(target.address))
 
-        return unreachable.explain(error, target.endpoint, target.kind.service).build(errors.Unavailable, **facts)
-    return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
+
+def _build_no_answer(error: NoAnswer, target: Target, **facts: Any) -> errors.Unavailable:
+    from azguard.wire import unreachable
+
+    cause, wait = unreachable.explain(error, target.endpoint, target.kind.service), dict[str, object]()
+    if isinstance(error, NotOfTheService):
+        facts["http_status"] = error.status
+    if cause.reason == "not_azure_storage":
+        asked, wait = _describe_asked_wait(target)
+        cause = cause._replace(message=f"{cause.message}{asked}")
+    return cause.build(errors.Unavailable, **{"address": str(target.address), "facts": wait, **facts})
 
 
 def _first_line(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from azguard.accounts import endpoints
 from azguard.accounts.endpoints import EMULATOR_NAME, NamedProxy
-from azguard.wire.failures import Broken, BrokenAnswer, Cause, NoAnswer, NotConnected, Stage
+from azguard.wire.failures import Broken, BrokenAnswer, Cause, NoAnswer, NotConnected, NotOfTheService, Stage
 
 _UNKNOWN_NAME = ("not known", "name resolution", "getaddrinfo", "No address associated", "label")
 
@@ -34,20 +34,30 @@ def explain(failure: NoAnswer, endpoint: str, service: str | None = None) -> Cau
     No other URL is repeated: it may hold a SAS, or a proxy's password.
     """
     host, proxy = urlsplit(endpoint).hostname or endpoint, endpoints.find_proxy(endpoint)
-    through = "" if proxy is None else f", through the proxy {proxy.address}"
+    place = endpoint if proxy is None else f"{endpoint}, through the proxy {proxy.address}"
     if isinstance(failure, BrokenAnswer):
-        return _BROKEN[failure.how]._replace(message=f"no answer from {endpoint}{through}: {failure.how.value}")
-    if not isinstance(failure, NotConnected):
-        return Cause(f"no answer from {endpoint}{through}: {type(failure).__name__}", reason="network_unclear")
+        return _BROKEN[failure.how]._replace(message=f"no answer from {place}: {failure.how.value}")
+    if isinstance(failure, NotOfTheService):
+        return _explain_stranger(failure, host, proxy, place)
+    assert isinstance(failure, NotConnected)
     if proxy is not None and (found := _by_proxy(failure, host, proxy)):
         return found
     if found := _by_host(failure, host, endpoint, service):
         return found
-    plain = _plain_meaning(str(failure))
-    if plain is not None:
-        return Cause(f"no answer from {endpoint}{through}: {plain.message}", plain.reason)
-    kind = type(failure.error).__name__
-    return Cause(f"no answer from {endpoint}{through}: {kind}", reason="network_unclear")
+    plain = _plain_meaning(str(failure)) or Cause(type(failure.error).__name__, reason="network_unclear")
+    return plain._replace(message=f"no answer from {place}: {plain.message}")
+
+
+def _explain_stranger(failure: NotOfTheService, host: str, proxy: NamedProxy | None, place: str) -> Cause:
+    """Return the explanation of an answer that does not come from the service."""
+    if proxy is not None and failure.status in (401, 403, 407):
+        return _describe_proxy_refusal(proxy, host, failure.status, "")
+    if failure.leads_to is not None:
+        words = f"{place} answered {failure.status}, a redirection to {failure.leads_to}; it was not followed"
+        return Cause(words, reason="redirected")
+    if failure.altered is not None:
+        return Cause(f"the answer of {place} was changed on its way: {failure.altered}", reason="answer_altered")
+    return Cause(f"what answered for {place} is not Azure Storage: {failure.described}", reason="not_azure_storage")
 
 
 def _by_host(failure: NotConnected, host: str, endpoint: str, service: str | None) -> Cause | None:
@@ -76,7 +86,7 @@ def _by_proxy(failure: NotConnected, host: str, proxy: NamedProxy) -> Cause | No
     text, names = str(failure), _proxy_names(proxy, host)
     match failure.stage:
         case Stage.TUNNEL:
-            return describe_proxy_refusal(proxy, host, failure.status, failure.words)
+            return _describe_proxy_refusal(proxy, host, failure.status, failure.words)
         case Stage.SOCKS:
             words = f"the proxy in {proxy.variable} is a SOCKS proxy, which needs PySocks"
             return Cause(words, reason="socks_proxy")
@@ -99,7 +109,7 @@ def _proxy_names(proxy: NamedProxy, host: str) -> dict[str, object]:
     return {"proxy": proxy.address, "variable": proxy.variable, "host": host}
 
 
-def describe_proxy_refusal(proxy: NamedProxy, host: str, status: int, words: str = "") -> Cause:
+def _describe_proxy_refusal(proxy: NamedProxy, host: str, status: int, words: str) -> Cause:
     """Return the explanation of a proxy's own refusal of a request to a host."""
     names = _proxy_names(proxy, host)
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
