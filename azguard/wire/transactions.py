@@ -76,10 +76,10 @@ def _build(boundary: str, number: int, part: TransactionPart) -> bytes:
 def _parse(answer: Answer) -> list[Response]:
     """Return the answers inside an answer; where one is refused, it is the only one."""
     kind = answer.headers.get("Content-Type", "")
-    message = BytesParser().parsebytes(f"Content-Type: {kind}\r\n\r\n".encode() + answer.content)
-    parts = [each for each in message.walk() if not each.is_multipart()]
-    if not kind.startswith("multipart/mixed") or not parts:
+    if not kind.startswith("multipart/mixed"):
         raise Unreadable("the answer to a transaction has no parts")
+    message = BytesParser().parsebytes(f"Content-Type: {kind}\r\n\r\n".encode() + answer.content)
+    parts = (each for each in message.walk() if not each.is_multipart())
     return [_parse_part(bytes(each.get_payload(decode=True) or b"")) for each in parts]
 
 

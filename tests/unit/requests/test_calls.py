@@ -10,9 +10,10 @@ import pytest
 
 from azguard import times
 from azguard.address import Kind
-from azguard.errors import AzguardError, LoginFailed, Unavailable
+from azguard.errors import AzguardError, ConfigError, LoginFailed, Unavailable
 from azguard.requests import calls
 from azguard.requests.calls import CallOutcome, ServiceClock, describe, follow, outcome_of, read, send_once
+from azguard.requests.commits import WriteRefused
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import find_time
 from azguard.requests.service_errors import translate
@@ -49,6 +50,18 @@ EMULATOR_CANNOT = (Refusal(501, "APINotImplemented"), Refusal(500, "FeatureNotSu
 
 def test_what_the_emulator_does_not_know_it_does_not_do() -> None:
     assert [outcome_of(each) for each in EMULATOR_CANNOT] == [CallOutcome.REFUSED] * 2
+
+
+def test_a_write_of_several_requests_that_is_refused_leaves_no_doubt() -> None:
+    assert outcome_of(WriteRefused("no")) is CallOutcome.REFUSED
+
+
+def test_an_account_that_cannot_be_asked_like_that_ends_a_write() -> None:
+    def call() -> None:
+        raise ConfigError("no such endpoint")
+
+    with pytest.raises(ConfigError):
+        send_once(call)
 
 
 def test_without_a_connection_or_a_token_nothing_was_sent() -> None:

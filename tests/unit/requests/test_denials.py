@@ -90,6 +90,8 @@ def test_what_only_a_sas_of_the_account_allows_is_told(asked: SentRequest, reaso
     ("table", request("PUT", "https://acc/Orders(PartitionKey='a',RowKey='b')", **{"If-Match": "*"}), ("u",)),
     ("table", request("POST", "https://acc/Tables"), ("cw",)),
     ("table", request("POST", "https://acc/$batch"), ()),
+    ("table", request("DELETE", "https://acc/Tables('Orders')"), ("d",)),
+    ("table", request("GET", "https://acc/Orders()"), ("r",)),
     ("queue", request(), ()),
     ("file", request("GET", "https://acc/team/d?restype=directory&comp=list"), ("l",)),
     ("file", request("PUT", "https://acc/team/a?comp=range"), ("w",)),
@@ -192,3 +194,14 @@ def test_a_secondary_endpoint_is_said_to_take_no_writes(method: str, host: str, 
     error = ServiceRefusal(Response(request(method), 403, "Forbidden", {}, b""))
     target = Target(account, parse("blob:site/a").address)
     assert denials.explain(error, "InsufficientAccountPermissions", target, "no").reason == reason
+
+
+@cases(
+    ("endpoint", "token", "address", "reason"),
+    ("http://acc.blob.core.windows.net", "spr=https&sp=r&sr=b&sig=x", "blob:site/a", "sas_for_https"),
+    ("https://acc.file.core.windows.net", "sp=r&sr=f&sig=x", "file:team/.azguard-1", "sas_of_one_file"),
+)
+def test_a_sas_is_not_for_another_protocol_or_file(endpoint: str, token: str, address: str, reason: str) -> None:
+    target = Target(Account("acc", {address[:4]: endpoint}, Auth.SAS, token), parse(address).address)
+    error = ServiceRefusal(Response(request(), 403, "Forbidden", {}, b""))
+    assert denials.explain(error, "AuthenticationFailed", target, "no").reason == reason

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.errors import ConfigError
+from azguard.wire import transactions
 from azguard.wire.answers import Answer
 from azguard.wire.call import API_VERSIONS, call
 from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
-from azguard.wire.failures import ServiceRefusal
+from azguard.wire.failures import ServiceRefusal, Unreadable
 from azguard.wire.operations import blobs, containers, shares, tables
 from azguard.wire.operations.blobs import BLOB_GET
 from azguard.wire.rows import Operation
@@ -209,3 +210,22 @@ def test_what_the_version_that_was_chosen_lacks_is_not_sent(
 def test_what_each_version_has_is_not_refused_in_the_oldest() -> None:
     assert send_in("2018-11-09", blobs.BLOB_GET_PAGE_RANGES) == ["2018-11-09"]
     assert send_in("2018-11-09", blobs.BLOB_PUT_BLOCK_BLOB, access_tier="Cool") == ["2018-11-09"]
+
+
+PART = "Content-Type: application/http\r\n\r\n"
+
+
+@cases(
+    ("kind", "content", "why"),
+    ("application/json", "{}", "no parts"),
+    ("multipart/mixed; boundary=a", "", "no status"),
+    ("multipart/mixed; boundary=a", f"--a\r\n{PART}HTTP/1.1 what\r\n\r\n--a--", "no status"),
+    ("multipart/mixed; boundary=a", f"--a\r\n{PART}HTTP/1.1 204 No Content\r\n\r\n\r\n--a--", "1 of 2"),
+)
+def test_an_answer_to_a_transaction_that_is_none_is_not_believed(kind: str, content: str, why: str) -> None:
+    answering = Answering(reply(202, {"Content-Type": kind}, content.encode()))
+    account = Account("acct", {"table": ENDPOINT}, Auth.KEY, "a2V5", {"client": answering})
+    entity = Target(account, Address(Kind.ENTITY, ("Orders", "a", "b")))
+    parts = [transactions.TransactionPart(tables.TABLE_ENTITY_DELETE, entity, None, "*")] * 2
+    with pytest.raises(Unreadable, match=why):
+        transactions.send(Target(account, Address(Kind.TABLE, ("Orders",))), parts, Limits())
