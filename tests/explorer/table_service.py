@@ -85,6 +85,8 @@ class TableService:
     def _write(
         self, method: str, path: str, if_match: str | None, body: bytes, now: float
     ) -> "tuple[TableService, Answer]":
+        if method == "DELETE":
+            return self._delete(path, if_match, now)
         values = _drop_text_types(json.loads(body))
         if self.concealed in values:
             values[self.concealed] = names.reveal(values[self.concealed])
@@ -93,14 +95,17 @@ class TableService:
         before = self.entities.get(path)
         if method == "POST" and before is not None:
             return self, _refuse(409, "EntityAlreadyExists", now)
-        if method != "POST" and before is None:
-            return self, _refuse(404, "ResourceNotFound", now)
-        if before is not None and if_match not in ("*", before.etag):
-            return self, _refuse(412, "UpdateConditionNotSatisfied", now)
+        # Without a condition it inserts what is not there.
+        if method != "POST" and if_match is not None and (refusal := _check(before, if_match, now)):
+            return self, refusal
         if method in ("PATCH", "MERGE") and before is not None:
             values = {**before.values, **values}
         after = self.put(path, now, values)
         return after, accept(204, now, ETag=after.entities[path].etag)
+
+    def _delete(self, path: str, if_match: str | None, now: float) -> "tuple[TableService, Answer]":
+        refusal = _check(self.entities.get(path), if_match, now)
+        return (self, refusal) if refusal else (self.delete(path), accept(204, now))
 
     def _transact(self, asked: Asked, now: float) -> "tuple[TableService, Answer]":
         """Do all writes of a transaction, or none."""
@@ -117,6 +122,13 @@ class TableService:
 
 def _drop_text_types(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not (name.endswith(_TYPE) and value == "Edm.String")}
+
+
+def _check(before: Entity | None, if_match: str | None, now: float) -> Answer | None:
+    """Return the refusal of a write over a version, if there is one."""
+    if before is None:
+        return _refuse(404, "ResourceNotFound", now)
+    return None if if_match in ("*", before.etag) else _refuse(412, "UpdateConditionNotSatisfied", now)
 
 
 def _refuse(status: int, code: str, now: float) -> Answer:
