@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from tests.explorer import entities, files, holds, locks, trees, updates, workers, writes
+from tests.explorer import entities, files, holds, leases, locks, trees, updates, workers, writes
 from tests.explorer.scenario import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
@@ -13,6 +13,7 @@ SCENARIOS: dict[str, Scenario] = {
         files.scenarios(),
         writes.scenarios(),
         trees.scenarios(),
+        leases.scenarios(),
         locks.scenarios(),
         holds.scenarios(),
         workers.scenarios(),

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from azguard.requests.lineage import DEPTH
+from azguard.requests.lineage import DEPTH, Lineage
 from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.scenario import Foreign, Services
@@ -39,6 +39,14 @@ def _trim(blob: Blob) -> tuple[tuple[str, str], ...]:
     """Return the metadata after as many updates of others as a lineage has entries, and keys."""
     entries = ",".join(f"other{number:011d}.0x0{number:013d}" for number in range(DEPTH, 0, -1))
     return tuple(sorted((*(pair for pair in blob.metadata if pair[0] != LINEAGE), (LINEAGE, entries))))
+
+
+def _trim_to_keys(blob: Blob) -> tuple[tuple[str, str], ...]:
+    """Return the metadata after so many updates of others that the keys alone are left of what was there before."""
+    kept = Lineage.parse(blob.meta(LINEAGE)).keys
+    others = tuple(pair for pair in _trim(blob) if pair[0] != LINEAGE)
+    entries = dict(_trim(blob))[LINEAGE]
+    return tuple(sorted((*others, (LINEAGE, f"{entries},keys:{kept}" if kept else entries))))
 
 
 def _delete(services: Services, now: float) -> Services | None:
@@ -81,6 +89,12 @@ FOREIGN: dict[str, Foreign] = {
 TRIMS: dict[str, Foreign] = {
     "writes so often that the history is of others": change_blob(
         content=lambda blob: blob.content + b"f", metadata=_trim
+    ),
+}
+#: As many do as a lineage has entries, and fewer than it has keys.
+KEYS_LEFT: dict[str, Foreign] = {
+    "writes so often that the keys alone are left": change_blob(
+        content=lambda blob: blob.content + b"f", metadata=_trim_to_keys
     ),
 }
 #: What may have happened where a process does not know how its write ended: others may also write the same.

@@ -23,7 +23,7 @@ from azguard.requests.results import Written
 from azguard.resources import properties
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import USUAL, Fault
-from tests.explorer.foreign import BEYOND, FOREIGN, PATH, change_blob
+from tests.explorer.foreign import BEYOND, FOREIGN, KEYS_LEFT, PATH, change_blob
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
 from tests.explorer.updates import (
@@ -315,8 +315,9 @@ def scenarios() -> Iterator[Scenario]:
             programs=programs,
             services=stored(conceals=True),
             rules=BetweenRules(programs),
-            bound=Bound(faults=1, kills=1),
-            short=_PLAIN,
+            bound=Bound(faults=1, foreign=1, kills=1),
+            short=_USUAL,
+            foreign=KEYS_LEFT,
             alphabet=ONCE,
             judges_doubts=False,
             has_own_clocks=True,
