@@ -8,9 +8,10 @@ Queues and Metadata; Naming and Referencing Shares, Directories, Files, and Meta
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from azguard.errors import UsageError
+from azguard.frozen import frozen
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
@@ -173,7 +174,8 @@ def find_url_base(url: "SplitResult") -> str:
     return f"{url.scheme}://{host}" + ("" if url.port in (None, usual) else f":{url.port}")
 
 
-class UrlPlace(NamedTuple):
+@frozen
+class UrlPlace:
     """Where a URL leads: the endpoint, the account, its service if that can be told, and the path below it."""
 
     endpoint: str

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from azguard import naming
@@ -43,7 +42,8 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 _HOST = rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)"
 
 
-class HostFacts(NamedTuple):
+@frozen
+class HostFacts:
     """What the host of an endpoint tells: the account, its service, and the suffix of its cloud."""
 
     account: str
@@ -182,7 +182,8 @@ def check_of(service: str, url: str, where: str, name: str) -> str:
     return endpoint
 
 
-class NamedProxy(NamedTuple):
+@frozen
+class NamedProxy:
     """A proxy by ``HOST:PORT``, without the user and the password of its URL, and the variable that names it."""
 
     address: str

@@ -10,7 +10,9 @@ import os
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from azguard.frozen import frozen
 
 # Linux, from the header linux/stat.h; Python has no statx before 3.15.
 _HERE = -100
@@ -23,7 +25,8 @@ _F_GETPATH = 50
 _LONGEST_PATH = 1024
 
 
-class Copy(NamedTuple):
+@frozen
+class Copy:
     """A file that holds a copy. Bytes, for not every path is text."""
 
     #: Its real path; None if it has none, or none that can be found.

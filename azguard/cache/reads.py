@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -34,7 +34,8 @@ _CODES_OF_PARENTS = frozenset({"ContainerNotFound", "ParentNotFound", "ShareNotF
 T = TypeVar("T")
 
 
-class KnownContent(NamedTuple):
+@frozen
+class KnownContent:
     """What a scope knows of the content of one version."""
 
     sha256: bytes

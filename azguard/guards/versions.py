@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, NotFound, UsageError
+from azguard.frozen import frozen
 from azguard.wire.rows import Part
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def parse_table_etag(kind: Kind, etag: str, argument: str) -> str:
     raise UsageError(f"{etag!r} is not the ETag of an entity", argument=argument, reason="entity_etag_malformed")
 
 
-class SeenVersion(NamedTuple):
+@frozen
+class SeenVersion:
     """A version that this scope has seen."""
 
     etag: str

@@ -26,7 +26,8 @@ FILE_LOCKS = "AZGUARD_FILE_LOCKS"
 _GITHUB = "GITHUB_ENV"
 
 
-class OuterLock(NamedTuple):
+@frozen
+class OuterLock:
     """A lock that is held around us."""
 
     lease_id: str

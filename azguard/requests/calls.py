@@ -15,11 +15,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, ConfigError, LoginFailed, Unavailable
+from azguard.frozen import frozen
 from azguard.requests.commits import NotSent, WriteRefused
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY, NOT_IMPLEMENTED, find_time, service_code, status
@@ -54,7 +55,8 @@ class CallOutcome(Enum):
     IN_DOUBT = "in doubt"
 
 
-class CallResult(NamedTuple, Generic[T]):
+@frozen
+class CallResult(Generic[T]):
     """The outcome of one transmission, with the answer or the error."""
 
     outcome: CallOutcome

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 from azguard.errors import ConfigError
 from azguard.frozen import frozen
@@ -63,7 +63,8 @@ _KEYS = "keys:"
 _NEWER = r"[0-9]+:"
 
 
-class AppliedKey(NamedTuple):
+@frozen
+class AppliedKey:
     """What is remembered of a key whose change was applied."""
 
     #: The fingerprint of the change; None where it was not recorded.

@@ -7,11 +7,11 @@ does nothing more when it is repeated. The row of the operation says what tells:
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
+from azguard.frozen import frozen
 from azguard.requests import commits, service_errors, trace
 from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once, write_timeouts
 from azguard.requests.commits import Verdict
@@ -50,7 +50,8 @@ class Settled(NamedTuple, Generic[T]):
     doubts: int
 
 
-class WriteRequest(NamedTuple, Generic[T]):
+@frozen
+class WriteRequest(Generic[T]):
     """A request that changes something: how it is sent, and how its outcome is learnt when its answer is lost."""
 
     operation: Operation
@@ -58,7 +59,7 @@ class WriteRequest(NamedTuple, Generic[T]):
     #: Reads the outcome from the resource; not used where the row of the operation says that a look cannot tell.
     look: Callable[[Deadline], Finding[T]] | None = None
     #: What it sends; see ``call``.
-    given: Mapping[str, Any] = MappingProxyType({})
+    given: Mapping[str, Any] = field(default_factory=dict)
     #: Sends it, where that is more than one ``call``, or its answer is another.
     send: Callable[[], T] | None = None
     expected_etag: str | None = None

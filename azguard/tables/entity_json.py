@@ -3,11 +3,12 @@
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import TransformFailed, UsageError
+from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.versions import SeenVersion
 from azguard.requests.lineage import KEY
@@ -108,7 +109,8 @@ def _trim_fraction(text: str) -> str:
     return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
 
 
-class EntityCopy(NamedTuple):
+@frozen
+class EntityCopy:
     """An entity to write."""
 
     entity: Entity

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from azguard.errors import AzguardError
+from azguard.frozen import frozen
 
 E = TypeVar("E", bound=AzguardError)
 
@@ -129,7 +130,8 @@ class ServiceRefusal(Refusal):
         self.response = response
 
 
-class SentRequest(NamedTuple):
+@frozen
+class SentRequest:
     """A request as it was sent, with what proves the caller's identity."""
 
     method: str

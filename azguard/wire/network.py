@@ -13,10 +13,11 @@ import time
 from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from azguard.accounts import endpoints
+from azguard.frozen import frozen
 from azguard.wire.failures import NotConnected, Stage
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ _MOST_OF_A_PROXY = 64 * 1024
 _OPENED = range(200, 300)
 
 
-class Origin(NamedTuple):
+@frozen
+class Origin:
     """What a connection leads to."""
 
     scheme: str
@@ -38,7 +40,8 @@ class Origin(NamedTuple):
     port: int
 
 
-class Way(NamedTuple):
+@frozen
+class Way:
     """How an origin is reached: directly, or through a proxy."""
 
     origin: Origin

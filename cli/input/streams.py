@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
+from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from azguard.atomic_files import find_descriptor, open_in_place, remove_left
 from azguard.cli import signals
@@ -20,6 +20,7 @@ from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import flag
 from azguard.cli.rules import excludes, needs
 from azguard.errors import Interrupted, UsageError
+from azguard.frozen import frozen
 
 if TYPE_CHECKING:
     from azguard.cache.copies import Copy
@@ -310,7 +311,8 @@ def confirm(question: str, otherwise: str) -> None:
         raise Interrupted(otherwise, reason=signals.DECLINED)
 
 
-class Delivery(NamedTuple):
+@frozen
+class Delivery:
     """Where content was delivered. ``copy`` is the file that holds it and nothing else."""
 
     is_kept: bool
