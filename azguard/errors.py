@@ -17,7 +17,7 @@ _IN_JSON = (
 _FIELDS: dict["type[AzguardError]", frozenset[str]] = {}
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class AzguardError(Exception):
     """What happened, in one sentence, and the facts known about it.
 

@@ -24,6 +24,8 @@ class BlobBefore(NamedTuple):
     etag: str | None
     #: Whether our lease keeps all others from deleting it.
     alone: bool = False
+    #: Whether it was not the version any more that the delete is for, which does not come back.
+    is_another: bool = False
 
 
 def delete(
@@ -84,7 +86,8 @@ def _look_before(target: Target, conditions: Conditions, listed: str | None, dea
     if found is None:
         return BlobBefore(None)
     # An infinite lease cannot expire meanwhile; breaking it is taking over by force.
-    return BlobBefore(found.etag, alone=conditions.lease_id is not None and found.lease.duration == "infinite")
+    alone = conditions.lease_id is not None and found.lease.duration == "infinite"
+    return BlobBefore(found.etag, alone, is_another=conditions.expected_etag not in (None, found.etag))
 
 
 def _attempt(
@@ -113,6 +116,8 @@ def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, be
     """Return who deleted the blob, or who wrote it: a copy of the delete may have come before that."""
     expected_etag = conditions.expected_etag
     current = lifecycles.look_after(lambda: properties.fetch(target, Conditions(), patience))
+    if before.is_another:
+        return Finding(Verdict.NEVER, seen=current or NOTHING_THERE)
     if current is None:
         verdict = Verdict.COMMITTED if before.alone else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before.etag is not None)

@@ -147,7 +147,7 @@ def check_type(target: Target, conditions: Conditions, deadline: Deadline) -> No
     if conditions.creates_only:
         return
     try:
-        _refuse_type(target, conditions.blob_type or _fetch_type(target, deadline))
+        _refuse_type(target, conditions.blob_type or _fetch_type(target, conditions, deadline))
     except NotFound as error:
         if conditions.expected_etag is not None and error.service_code != "ContainerNotFound":
             raise to_gone(target, conditions.expected_etag, error) from error
@@ -163,9 +163,12 @@ def _refuse_type(target: Target, found: str | None) -> None:
     )
 
 
-def _fetch_type(target: Target, deadline: Deadline) -> str | None:
+def _fetch_type(target: Target, conditions: Conditions, deadline: Deadline) -> str | None:
+    # Of the version that the write is for: where that is gone, nothing is sent whose outcome could be in doubt.
+    headers = {key: value for key, value in conditions.headers.items() if key == "If-Match"}
+    version = replace(conditions, headers=headers, lease_id=None)
     try:
-        found: str | None = properties.fetch(target, Conditions(), deadline).blob_type
+        found: str | None = _fetch_under(target, version, deadline).blob_type
     except Forbidden as error:
         raise error.but(
             message=f"{error.message}: so it is not known whether {target} is a block blob", reason="blob_type_unknown"
@@ -213,16 +216,22 @@ def _look_early(upload: "Upload") -> Any:
     # Those that mean on a read what they mean on the commit: they fail with 412 there.
     headers = {key: value for key, value in conditions.headers.items() if key in _SAME_ON_A_READ}
     try:
-        return properties.fetch(upload.target, replace(conditions, headers=headers), upload.deadline)
-    except Changed as error:
-        if conditions.expected_etag is None:
-            raise
-        told = f"{upload.target} changed since you read it"
-        raise replace(error, message=told, expected_etag=conditions.expected_etag) from error
+        return _fetch_under(upload.target, replace(conditions, headers=headers), upload.deadline)
     except BadRequest as error:
         if not is_of_encryption(error):
             raise
         return None
+
+
+def _fetch_under(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
+    """Return the properties of the version that the conditions name; where it is gone, say so as the write would."""
+    try:
+        return properties.fetch(target, conditions, deadline)
+    except Changed as error:
+        if conditions.expected_etag is None:
+            raise
+        told = f"{target} changed since you read it"
+        raise replace(error, message=told, expected_etag=conditions.expected_etag) from error
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from azguard.folders import check_own, make_private
+from azguard.processes import locked_file
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Error
@@ -270,8 +271,6 @@ def _write_empty(path: Path) -> None:
 @contextmanager
 def _lock_folder(path: Path) -> Iterator[None]:
     """Let one process at a time create the file or set it aside."""
-    from azguard.processes import locked_file  # which a cache that is there does not need
-
     if not locked_file.IS_SUPPORTED:
         # Such a system cannot rename an open file, or rename over one, so that two processes cannot conflict.
         yield

@@ -181,6 +181,15 @@ def test_a_blob_that_is_there_tells_whether_a_delete_was_done_or_may_still_come(
     assert (found.verdict, found.may_be_ours) == (verdict, same)
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_delete_of_a_version_that_was_replaced_before_it_was_sent_is_never_done(blob: Blob, is_there: bool) -> None:
+    blob.is_now(etag='"1"', lease=SimpleNamespace(duration=None))
+    before = deletes._look_before(TARGET, GUARDED, None, PATIENCE)
+    blob.found = blob.found if is_there else None
+    found = deletes._find_outcome(TARGET, GUARDED, PATIENCE, before)
+    assert (found.verdict, found.may_be_ours) == (NEVER, False)
+
+
 @pytest.mark.parametrize(
     ("etag", "equal", "lease_id", "verdict"),
     [
