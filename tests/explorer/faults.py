@@ -20,6 +20,7 @@ class Fault(Enum):
     TWICE = "applied twice, the second answer given"
     LATE = "no answer; it arrives later"
     COPIED = "applied and answered; a copy arrives later"
+    AHEAD = "a copy arrives first, and is applied"
     BUSY_AFTER = "503 after it was applied"
     STORED = "answered with the answer of an earlier request"
     DATE_AHEAD = "applied, its Date two hours ahead"

@@ -64,6 +64,12 @@ def _recreate(services: Services, now: float) -> Services | None:
     return {**services, "blob": deleted["blob"].write(PATH, now, content=CREATED_AGAIN)}
 
 
+def create(services: Services, now: float) -> Services | None:
+    """Create the blob where there is none."""
+    blobs: BlobService = services["blob"]
+    return None if PATH in blobs.blobs else {**services, "blob": blobs.write(PATH, now, content=CREATED_AGAIN)}
+
+
 def _break(services: Services, now: float) -> Services | None:
     blobs: BlobService = services["blob"]
     blob = blobs.blobs.get(PATH)
@@ -100,5 +106,6 @@ KEYS_LEFT: dict[str, Foreign] = {
 #: What may have happened where a process does not know how its write ended: others may also write the same.
 BEYOND: dict[str, Foreign] = {
     **FOREIGN,
+    "creates the blob": create,
     **{f"writes what {name} writes": change_blob(content=partial(_add, name.encode())) for name in "ABK"},
 }

@@ -112,7 +112,7 @@ class HoldRules:
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         """A lock that is held stays held."""
 
-    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
+    def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
         return None
 
 

@@ -136,7 +136,7 @@ class LeaseRules:
         if lease.term == inf or ghost.holder not in ghost.done:
             raise Violation("a lease is left, and no record has its id")
 
-    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
+    def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
         return None
 
 

@@ -159,7 +159,7 @@ class LockRules:
             if blob.lease is not None and blob.lease.id != _OTHERS_LEASE and blob.lease.ends > now + TERM_SECONDS:
                 raise Violation(f"a lease of {path} is left that does not end by itself")
 
-    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
+    def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
         return None
 
 

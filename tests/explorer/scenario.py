@@ -90,8 +90,8 @@ class Rules(Protocol):
     def check_over(self, ghost: Any, services: Services, now: float) -> None:
         """Check the state when all processes have ended."""
 
-    def find_truth(self, ghost: Any, who: str) -> Hashable:
-        """Return the truth about a process that said that it does not know."""
+    def find_truth(self, ghost: Any, who: str, what: str) -> Hashable:
+        """Return the truth about what a process says that it does not know; empty is all that it does."""
 
 
 #: Writes as a program that is not azguard does; None where it would do nothing.

@@ -24,6 +24,7 @@ from tests.explorer.player import Ended, Process, Program
 from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
 from tests.explorer.updates import ONCE, REFUSED, with_pair
 from tests.explorer.wire import Asked
+from tests.explorer.world import UNKNOWN
 
 _FOLDER = Path(__file__).parents[1] / "data" / "tree"
 _PATHS = tuple(f"site/{each.name}" for each in sorted(_FOLDER.iterdir()))
@@ -81,15 +82,18 @@ class TreeRules:
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         _, address, outcome, status = event
         path = address.partition(":")[2]
-        appliers = dict(ghost.applied).get(path, ())
-        if outcome in (CREATED, DELETED) and not appliers:
+        if outcome in (CREATED, DELETED) and not dict(ghost.applied).get(path):
             raise Violation(f"{who} says {outcome} of {path}, and it was not applied")
-        is_own = bool(appliers) if self._is_again and not self._deletes else who in appliers
-        if status in REFUSED and is_own and path not in ghost.touched:
+        if status in REFUSED and self._is_own(ghost, who, path) and path not in ghost.touched:
             raise Violation(f"{who} ended {status} for {path}, and it was applied")
         if status not in (0, 74, *REFUSED):
             raise Violation(f"{who} ended {status} for {path}: {outcome}")
         return ghost._replace(items=with_pair(ghost.items, f"{who} {path}", (outcome, status)))
+
+    def _is_own(self, ghost: Ghost, who: str, path: str) -> bool:
+        """Return whether this process has applied a write, or the run before that it is again."""
+        appliers = dict(ghost.applied).get(path, ())
+        return bool(appliers) if self._is_again and not self._deletes else who in appliers
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
         return ghost
@@ -108,8 +112,8 @@ class TreeRules:
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         """Nothing is left of a tree but its files."""
 
-    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
-        return None
+    def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
+        return "applied" if self._is_own(ghost, who, what.partition(":")[2]) else "not applied"
 
 
 class _Reads:
@@ -139,7 +143,8 @@ class _Run:
         for phase in tree.phases(control):
             for job in phase:
                 done = job.run()
-                process.tell("item", done.address, done.outcome, 0 if done.error is None else done.error.exit_code)
+                status = 0 if done.error is None else done.error.exit_code
+                process.tell("doubts" if status == UNKNOWN else "item", done.address, done.outcome, status)
                 failures.note(done)
                 counts[done.outcome] += 1
             TreeSummary.of(tree.address, counts).check(failures)
@@ -169,15 +174,15 @@ def _delete(process: Process, scope: str) -> str:
     return _Run(process).run(TreeDelete(deleting=deleting, patterns=Patterns()))
 
 
-def _create(services: Services, now: float) -> Services | None:
+def _delete_other(services: Services, now: float) -> Services | None:
     blobs: BlobService = services["blob"]
-    if PATH in blobs.blobs:
-        return None
-    return {**services, "blob": blobs.write(PATH, now, content=b"n")}
+    other = _PATHS[-1]
+    return {**services, "blob": blobs.delete(other)} if other in blobs.blobs else None
 
 
 _NAMES = ("writes, and keeps the metadata", "deletes the blob")
-_FOREIGN: dict[str, Foreign] = {**{name: foreign.FOREIGN[name] for name in _NAMES}, "creates the blob": _create}
+_FOREIGN: dict[str, Foreign] = {**{name: foreign.FOREIGN[name] for name in _NAMES}, "creates the blob": foreign.create}
+_BEYOND: dict[str, Foreign] = {**_FOREIGN, "deletes the other blob": _delete_other}
 _KILLED = Bound(faults=1, foreign=1, kills=1)
 _DEEP = Bound(faults=2, foreign=1, kills=1)
 _BESIDE = Bound(faults=1, foreign=1)
@@ -220,7 +225,7 @@ def _scenario(
         deep=deep,
         foreign=_FOREIGN,
         alphabet=ONCE,
-        judges_doubts=False,
+        beyond=_BEYOND,
         # Which scope each has makes no difference.
         is_symmetric=second.after is None,
         has_own_clocks=True,

@@ -226,7 +226,7 @@ class UpdateRules:
         if lease is not None and lease.term == float("inf"):
             raise Violation("a lease without end is left")
 
-    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
+    def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
         appliers = dict(ghost.applied).get(self._ops[who], ())
         return "applied" if {who, self._before.get(who)} & set(appliers) else "not applied"
 

@@ -1,15 +1,20 @@
 """Workers of one queue that claim keys in a table: what ran beside what, how often, and what became of each message."""
 
 from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
+from azguard.errors import OutcomeUnknown
 from azguard.processes.command_place import CommandEnd, CommandOrder
-from azguard.worker.once import OnceTable
-from azguard.worker.order import QueueInbox, Taken, Workplace
+from azguard.requests.deadline import Deadline
+from azguard.tables.writes import EntityWrite
+from azguard.worker.once import OnceClaim, OnceTable
+from azguard.worker.order import MessageReceipt, QueueInbox, Taken, Workplace
 from azguard.worker.run import Worker
 from azguard.worker.settings import WorkSettings
+from tests.explorer import player
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.queue_service import Message, QueueService
@@ -27,6 +32,9 @@ _CLAIM_SECONDS = 60.0
 #: How each command ends, by the key of its message.
 _STATUSES = {"m1": 0, "m2": 0, "bad": 65}
 
+# Writes by who sent them, and whether each was applied.
+_Sent = tuple[tuple[str, tuple[Asked, bool]], ...]
+
 
 class Ghost(NamedTuple):
     """What the rules remember."""
@@ -36,6 +44,10 @@ class Ghost(NamedTuple):
     #: Keys whose command has succeeded, and those of which the table has said so.
     succeeded: frozenset[str] = frozenset()
     noted: frozenset[str] = frozenset()
+    #: The write that each worker has sent last, and whether it was applied; and those of which it has said that it does
+    #: not know.
+    sent: _Sent = ()
+    doubted: _Sent = ()
     ends: tuple[tuple[str, Ended], ...] = ()
 
 
@@ -52,7 +64,9 @@ class WorkerRules:
         return ()
 
     def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
-        return ghost
+        if not asked.changes or dict(ghost.sent).get(who, (None, False))[0] == asked:
+            return ghost
+        return ghost._replace(sent=with_pair(ghost.sent, who, (asked, False)))
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         for key in self._keys:
@@ -67,12 +81,15 @@ class WorkerRules:
                 raise Violation(f"{effect.who} deleted {key}, which has not succeeded")
             if is_gone and key in ghost.succeeded and key not in ghost.noted:
                 raise Violation(f"{effect.who} deleted {key} before it was noted as done")
-        return ghost
+        return ghost._replace(sent=_note(ghost.sent, effect), doubted=_note(ghost.doubted, effect))
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         return ghost
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
+        if event[0] == "doubts":
+            sent = dict(ghost.sent)[who]
+            return ghost._replace(doubted=with_pair(ghost.doubted, f"{who} {event[1]}", sent))
         if event[0] == "ends":
             _, key, status = event
             done = {key} if status == 0 else set()
@@ -92,15 +109,23 @@ class WorkerRules:
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         if ended.status not in (0, 20, 53, 74):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
-        return ghost._replace(ends=with_pair(ghost.ends, who, ended))
+        return ghost._replace(ends=with_pair(ghost.ends, who, ended), sent=with_pair(ghost.sent, who, None))
 
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         for key in self._keys:
             if key not in ghost.succeeded and not any(_is_in(services, each, key) for each in (_QUEUE, _POISON)):
                 raise Violation(f"{key} is lost")
 
-    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
-        return None
+    def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
+        _, was_done = dict(ghost.doubted).get(f"{who} {what}", (None, False))
+        return "applied" if was_done else "not applied"
+
+
+def _note(
+    sent: tuple[tuple[str, tuple[Asked, bool]], ...], effect: Effect
+) -> tuple[tuple[str, tuple[Asked, bool]], ...]:
+    """Note that a write was applied."""
+    return tuple((name, (asked, was_done or asked == effect.asked)) for name, (asked, was_done) in sent)
 
 
 def _find_row(services: Services, key: str) -> dict[str, Any]:
@@ -150,6 +175,34 @@ class _Place(Workplace):
         self._left = 0.0
 
 
+@contextmanager
+def _doubting(what: str) -> Iterator[None]:
+    """Tell of a write whose outcome the worker does not know."""
+    try:
+        yield
+    except OutcomeUnknown:
+        process = player.find_acting()
+        assert process is not None
+        process.tell("doubts", f"{what} at {process.now:.2f} s")
+        raise
+
+
+class _Inbox(QueueInbox):
+    def delete(self, message: Taken, receipt: MessageReceipt) -> None:
+        with _doubting(f"the delete of {message.id}"):
+            super().delete(message, receipt)
+
+    def send_to_poison(self, message: Taken) -> str:
+        with _doubting(f"the copy of {message.id}"):
+            return super().send_to_poison(message)
+
+
+class _Once(OnceTable):
+    def _write(self, key: str, made: EntityWrite, deadline: Deadline) -> OnceClaim:
+        with _doubting(f"the row of {key}"):
+            return super()._write(key, made, deadline)
+
+
 class _Crew:
     """Handles each message at once, in the greenlet of the worker, instead of in a thread."""
 
@@ -173,7 +226,7 @@ def _worker(name: str, *, begins: float = 0.0) -> Program:
             return Target(process.account, Address(kind, parts))
 
         queue, poison = at(Kind.QUEUE, _QUEUE), at(Kind.QUEUE, _POISON)
-        once = OnceTable(at(Kind.TABLE, _TABLE), name)
+        once = _Once(at(Kind.TABLE, _TABLE), name)
         settings = WorkSettings(
             queue=queue,
             poison=poison,
@@ -183,7 +236,7 @@ def _worker(name: str, *, begins: float = 0.0) -> Program:
             claims=once,
             choose_key=lambda body, message_id: body.decode(),
         )
-        worker = Worker(settings, QueueInbox(queue, poison, "text"), ())
+        worker = Worker(settings, _Inbox(queue, poison, "text"), ())
         worker._bell.close()
         worker._crew, worker._bell = _Crew(worker, _Place(process)), _Bell(process)  # type: ignore[assignment]  # in one thread
         once.check(process.deadline(20))
@@ -244,6 +297,5 @@ def _scenario(
         bound=bound,
         short=short,
         alphabet=alphabet,
-        judges_doubts=False,
         **more,
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tests.explorer import faults, names, stories
 from tests.explorer.faults import Fault
-from tests.explorer.player import KILLED, LAST_BREATH, Ended, Node, Player, Sleep, Told
+from tests.explorer.player import KILLED, LAST_BREATH, Ended, Node, Player, Sleep, Step, Told
 from tests.explorer.rests import Rest
 from tests.explorer.scenario import Bound, Effect, Scenario, Services
 from tests.explorer.wire import Answer, Asked, Silence
@@ -237,6 +237,8 @@ class World:
         if fault is not None:
             left = left._replace(faults=left.faults - 1)
         state = state._replace(left=left, active=index, ghost=self.scenario.rules.see_sent(state.ghost, who, asked))
+        if fault is Fault.AHEAD:
+            return self._apply(state, who, asked)[0]
         answer: Answer | None = None
         for _ in range(faults.times_applied(fault)):
             state, answer = self._apply(state, who, asked)
@@ -329,7 +331,7 @@ class World:
         if isinstance(step, Sleep):
             # To the microsecond, so that sums are the same in whatever order.
             return _put(state, index, ProcessState(node, round(state.now + step.seconds, 6), versions=versions))
-        if isinstance(step, Ended) and self._is_forgotten(step):
+        if isinstance(step, Ended) and self._is_forgotten(node):
             node, versions = self._player.end(step), ()
         state = _put(state, index, ProcessState(node, versions=versions))
         if isinstance(step, Ended):
@@ -337,9 +339,9 @@ class World:
             return self._settle(state._replace(ghost=ghost))
         return state
 
-    def _is_forgotten(self, ended: Ended) -> bool:
+    def _is_forgotten(self, node: Node) -> bool:
         """Return whether nothing asks any more what a process was told."""
-        is_judged = ended.status == UNKNOWN and self.scenario.judges_doubts
+        is_judged = self.scenario.judges_doubts and any(name_doubt(each.step) is not None for each in node.history())
         return self._player.forgets and not is_judged
 
     def _tell_watch(self, who: str, node: Node, versions: tuple[str, ...], now: float) -> None:
@@ -357,6 +359,13 @@ class World:
                 else:
                     state = self._wake(state, index)
         return state
+
+
+def name_doubt(step: Step) -> str | None:
+    """Return what a process says that it does not know the end of: empty is all that it does, None nothing."""
+    if isinstance(step, Told) and step.event[0] == "doubts":
+        return str(step.event[1])
+    return "" if isinstance(step, Ended) and step.status == UNKNOWN else None
 
 
 def _put(state: State, index: int, process: ProcessState) -> State:

@@ -129,7 +129,7 @@ class WriteRules:
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         """Nothing is left of a single write but what it wrote."""
 
-    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
+    def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
         return "applied" if dict(ghost.applied).get(who) else "not applied"
 
 
