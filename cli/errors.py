@@ -17,7 +17,6 @@ from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted
 from azguard.frozen import frozen
 
 if TYPE_CHECKING:
-    from azguard.cli.parsing.tree import Group, TreeNode
     from azguard.wire.rows import Operation
 
 T = TypeVar("T")
@@ -67,18 +66,8 @@ class Facts:
     ready: Any = None
 
 
-@dataclass(eq=False)
 class CommandMissing(UsageError):
-    """A group was typed without one of its commands: people are shown its help."""
-
-    node: "TreeNode" = field(kw_only=True)
-    #: The words that were typed for the group.
-    path: str = ""
-
-    @classmethod
-    def of(cls, node: "Group", path: str) -> "CommandMissing":
-        """Return the error for a group that was typed by these words."""
-        return cls(f"{path} needs a command", hint=f"{path} --help", node=node, path=path)
+    """A group was typed without one of its commands: people are shown its help. Its values name the ``path``."""
 
 
 def report(error: BaseException, facts: Facts, environ: Mapping[str, str]) -> int:
@@ -129,8 +118,12 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
         return text + (controls.escape_json(told) if terminal.is_terminal(sys.stderr) else told)
     if isinstance(error, CommandMissing):
         from azguard.cli.help import layout, pages
+        from azguard.cli.parsing.tree import root
 
-        text += layout.emphasize(layout.render(pages.build(error.node, error.path)), sys.stderr) + "\n"
+        path = str(error.values["path"])
+        node = root.find(path.split()[1:])
+        assert node is not None
+        text += layout.emphasize(layout.render(pages.build(node, path)), sys.stderr) + "\n"
         if not any(word.strip("-") and word.startswith("-") for word in argv):
             return text[:-1]
         known = known.but(hint=None)

@@ -70,7 +70,7 @@ COMMANDS = {
         "Hold a lock for a command or for many steps. See and break locks.",
         files=(("run", "run"), ("hold", "hold, check, release"), ("look", "log, show, list, break")),
     ),
-    "batch": CommandEntry("Run many command lines in one process."),
+    "batch": CommandEntry("Run many command lines in one process.", "batch.run"),
     "doctor": CommandEntry("Check whether all that azguard promises holds on this machine and this account."),
     "status": CommandEntry("Compare what you read with what the service has now."),
     "cache": CommandEntry("The ETags this machine remembers."),

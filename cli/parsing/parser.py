@@ -261,7 +261,8 @@ class ParsedGroup(_Reader, TyperGroup):
             if value not in (None, False):
                 ctx.obj.shared[row.name] = value
         if not ctx._protected_args:  # noqa: SLF001  # Typer offers no other way
-            raise CommandMissing.of(self.node, ctx.command_path)
+            path = ctx.command_path
+            raise CommandMissing(f"{path} needs a command", hint=f"{path} --help", values={"path": path})
         return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

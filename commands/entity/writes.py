@@ -9,8 +9,6 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli import context
 from azguard.cli.context import Environment
-from azguard.cli.input import streams
-from azguard.cli.input.addresses import locate_designated
 from azguard.cli.options import common
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
@@ -79,6 +77,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     if not asked.with_table_lock:
         yield lambda: None
         return
+    from azguard.cli.input.addresses import locate_designated
     from azguard.cli.options import leases
     from azguard.cli.options.leases import acquire_settings
     from azguard.leases.state import DEFAULT_SECONDS
@@ -235,6 +234,7 @@ def transaction(
 
     Topics: tables
     """
+    from azguard.cli.input import streams
     from azguard.tables import transactions
 
     lines = transactions.LineReader(
@@ -301,6 +301,8 @@ def _copy(target: Target, given: EntityOptions) -> EntityCopy:
     """Return the entity to write: of words such as ``n:int64=5``, of a file or of stdin."""
     if given.properties:
         return entity_json.with_keys_of(target, edm.parse_entity(given.properties))
+    from azguard.cli.input import streams  # which properties of the command line do not need
+
     with streams.source(given.file, typed="properties such as status=new") as stream:
         found = entity_json.parse_input(
             stream.read(entity_json.MOST_BYTES + 1), streams.show_name(given.file), '{"status": "new"}'

@@ -15,7 +15,7 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from azguard.cli.context import Environment
 from azguard.cli.parsing.tree import root
-from azguard.commands import batch
+from azguard.commands.batch import run as batch
 from azguard.wire import network
 from tests.support import places, thorough
 from tests.support.cases import cases
@@ -130,6 +130,8 @@ def test_lines_of_one_address_keep_their_order_and_a_container_comes_before_its_
     ("lock list s --watch", "--watch is not for a line of a batch"),
     ("blob show s/x --help", "this line shows help, and does nothing"),
     ("blob", "azguard blob needs a command"),
+    ("blob put site --content 1", "'site' is not the address of a blob: NAME is missing"),
+    ("blob list s", "'s' is not a container name"),
     ("blob shwo s/x", "no such command 'shwo'"),
     ("blob put s/x --etag ''", "--etag is empty"),
     ("blob put s/x -r --etag 0x1", "--recursive and --etag do not go together: each file has a version of its own"),

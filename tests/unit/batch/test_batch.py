@@ -16,6 +16,9 @@ import pytest
 
 from azguard import batch
 from azguard.batch import Address, BatchSettings, Line, LineEnd, TextLine
+from azguard.cli.errors import Facts, SharedState
+from azguard.cli.parsing import parser
+from azguard.commands.batch.lines import LineRunner
 from azguard.errors import ConfigError, UsageError
 from azguard.requests.pool import Done, PoolEnd
 from tests.support.cases import cases
@@ -123,6 +126,31 @@ def _read_twice(stream: Any) -> list[bytes]:
         stream.seek(0)
         found.append(stream.read())
     return found
+
+
+@cases(
+    "line, addresses",
+    ("blob list site", [SITE]),
+    ("blob show site/a", [A]),
+    ("blob copy site/a site/b", [A, B]),
+    ("blob get site/ copy -r", [SITE]),
+    ("blob delete site/v -r", [SITE]),
+    ("blob delete site/v1/ -r", [(*SITE, "v1")]),
+    ("blob put dist site/v1/ -r", [(*SITE, "v1")]),
+    ("file put team/a", [("file", "team", "A")]),
+    ("file list team", [("file", "team")]),
+    ("dir list team/a", [("file", "team", "A")]),
+    ("entity get Orders/eu/1", [("table", "orders", "eu", "1")]),
+    ("lock break deploy --yes", [("blob", "locks", "deploy")]),
+    ("lock list site --held", [SITE]),
+    ("message put jobs x", []),
+    ("container list", []),
+)
+def test_a_line_names_addresses(line: str, addresses: list[Address]) -> None:
+    own = parser.parse(Facts(), ["batch"])
+    assert own is not None
+    work = LineRunner(own.env, SharedState()).prepare(TextLine(1, line.encode()))
+    assert (work.refusal, list(work.addresses)) == (None, addresses)
 
 
 @dataclass
