@@ -117,7 +117,6 @@ def _collect_often() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def _take_each(ready: deque[LineWork]) -> Iterator[LineWork]:
