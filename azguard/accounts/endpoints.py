@@ -136,9 +136,7 @@ def complete(name: str, given: Mapping[str, str], suffix: str | None) -> dict[st
     checked = {service: check_of(service, url, f"the {service} endpoint", name) for service, url in given.items()}
     if suffix is not None or not checked:
         return {**by_name(name, suffix or PUBLIC_SUFFIX), **checked}
-    beside: dict[str, str] = {}
-    for endpoint in checked.values():
-        beside = beside or siblings(endpoint)
+    beside = next(filter(None, map(siblings, checked.values())), {})
     return {**beside, **checked}
 
 

@@ -185,9 +185,7 @@ def _of_github(environ: Mapping[str, str], cloud: Cloud, settings: Mapping[str, 
         **_TIMEOUTS,
         **settings,
     )
-    return _of_job(
-        credential, "GitHub Actions", _authority_url(environ, settings), reason="federated_credential_missing"
-    )
+    return _of_job(credential, "GitHub Actions", environ, settings, reason="federated_credential_missing")
 
 
 def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Login:
@@ -202,24 +200,20 @@ def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Lo
         **_TIMEOUTS,
         **settings,
     )
-    return _of_job(
-        credential, "Azure Pipelines", _authority_url(environ, settings), reason="service_connection_refused"
-    )
+    return _of_job(credential, "Azure Pipelines", environ, settings, reason="service_connection_refused")
 
 
-def _of_job(credential: Any, service: str, authority: str, *, reason: str) -> Login:
+def _of_job(
+    credential: Any, service: str, environ: Mapping[str, str], settings: Mapping[str, Any], *, reason: str
+) -> Login:
+    host = settings.get("authority") or environ["AZURE_AUTHORITY_HOST"]
     return Login(
         credential,
         source=f"the OIDC token of this {service} job",
-        authority=authority,
+        authority=host if "://" in host else f"https://{host}",
         reason=reason,
         renewable=True,
     )
-
-
-def _authority_url(environ: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    host = settings.get("authority") or environ["AZURE_AUTHORITY_HOST"]
-    return host if "://" in host else f"https://{host}"
 
 
 def _github_assertion(url: str, token: str, audience: str, pause: Callable[[float], None] = time.sleep) -> str:
@@ -236,10 +230,8 @@ def _github_assertion(url: str, token: str, audience: str, pause: Callable[[floa
         if attempt < _TRIES - 1:
             pause(_PAUSE_SECONDS * 2**attempt)
     if status is not None:
-        raise LoginFailed(
-            f"GitHub's token service answered HTTP {status} without a token",
-            reason="job_without_id_token",
-        )
+        told = f"GitHub's token service answered HTTP {status} without a token"
+        raise LoginFailed(told, reason="job_without_id_token")
     proxy = endpoints.find_proxy(url)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
     raise LoginFailed(f"GitHub's token service does not answer{through}", reason="token_service_silent")
