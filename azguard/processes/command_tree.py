@@ -84,14 +84,16 @@ def _find_own() -> Path | None:
     path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
     for mount in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         fields, _, system = mount.partition(" - ")
+        if path is None or not system.startswith("cgroup2 "):
+            continue
         root, point = fields.split()[3:5]
-        if system.startswith("cgroup2 ") and path is not None and Path(path).is_relative_to(root):
+        if Path(path).is_relative_to(root):
             return Path(point) / Path(path).relative_to(root)
     return None
 
 
 def _remove_left(above: Path) -> None:
-    for each in above.glob(f"{_PREFIX}*"):
+    for each in _list_made(above):
         if not Path("/proc", each.name.removeprefix(_PREFIX)).exists():
             _remove_tree(each)
 
@@ -99,9 +101,14 @@ def _remove_left(above: Path) -> None:
 def _remove_tree(folder: Path) -> None:
     """Remove an empty group, and first those that guardians in it left when they were killed."""
     with suppress(OSError):
-        for each in folder.glob(f"{_PREFIX}*"):
+        for each in _list_made(folder):
             _remove_tree(each)
         folder.rmdir()
+
+
+def _list_made(folder: Path) -> list[Path]:
+    """Return the groups in a folder that guardians made. A pattern would be compiled anew in each guardian."""
+    return [folder / name for name in os.listdir(folder) if name.startswith(_PREFIX)]
 
 
 class CommandTree:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from azguard.processes import identity
@@ -164,6 +165,7 @@ def _overwrite_command_line(text: bytes) -> None:
             memory.write(text.ljust(end - begin, b"\0"))
 
 
+@lru_cache(maxsize=1)
 def _prctl() -> Callable[..., int]:
     import ctypes
 
