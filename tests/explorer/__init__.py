@@ -12,7 +12,7 @@
 - ``world`` is one state of everything: services, processes, what is under way; and the steps that lead out of it.
 - ``doubts`` judges whether a process that does not know how its write ended could have known it.
 - ``search`` visits all states up to a bound, or walks at random beyond it, and tells violations as stories.
-- ``updates``, ``entities``, ``files``, ``writes``, ``trees``, ``leases``, ``locks``, ``holds`` and ``workers`` say
-  which processes run, and what must be true; ``catalogue`` has all scenarios, and ``pages`` writes what they found into
-  docs/guarantees.md.
+- ``updates``, ``entities``, ``files``, ``writes``, ``fenced``, ``trees``, ``leases``, ``locks``, ``holds`` and
+  ``workers`` say which processes run, and what must be true; ``catalogue`` has all scenarios, and ``pages`` writes what
+  they found into docs/guarantees.md.
 """

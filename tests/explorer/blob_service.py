@@ -4,11 +4,13 @@ Sources: the REST reference of each operation, and tests/data/semantics.yaml for
 ``test_services.py`` sends the same requests to Azurite, ``test_recorded.py`` those of recordings of the live service.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import md5
+from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
 from tests.explorer import names, service
@@ -16,6 +18,8 @@ from tests.explorer.service import Lease, accept, name_version, refuse
 from tests.explorer.wire import Answer, Asked
 
 _META = "x-ms-meta-"
+_TAG = re.compile("<Key>(.*?)</Key><Value>(.*?)</Value>")
+_AT_MOST = re.compile("\"(.*)\" <= '(.*)'")
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Blob:
     kind: str = "BlockBlob"
     content_type: str = "application/octet-stream"
     lease: Lease | None = None
+    #: The index tags, as a header has them.
+    tags: tuple[tuple[str, str], ...] = ()
 
     def meta(self, name: str) -> str | None:
         """Return the value of a key of the metadata."""
@@ -103,6 +109,12 @@ class BlobService:
             case (("GET" | "HEAD"), None):
                 shown = names.conceal(blob.content.decode()).encode() if self.conceals else blob.content
                 return self, _show(asked, replace(blob, content=shown), now)
+            case "GET", "tags":
+                return self, accept(200, now, _show_tags(blob), Content_Type="application/xml")
+            case "PUT", "tags":
+                # They are no part of the version.
+                tagged = replace(blob, tags=tuple(_TAG.findall(asked.body.decode())))
+                return replace(self, blobs={**self.blobs, asked.path: tagged}), accept(204, now)
             case "GET", "blocklist":
                 body = b"<?xml version='1.0'?><BlockList><CommittedBlocks/></BlockList>"
                 return self, accept(200, now, body, ETag=blob.etag, Content_Type="application/xml")
@@ -111,7 +123,7 @@ class BlobService:
     def _put(self, asked: Asked, blob: Blob | None, now: float) -> "tuple[BlobService, Answer]":
         if blob is not None and asked.header("if-none-match") == "*":
             return self, refuse(409, "BlobAlreadyExists", now)
-        if blob is None and asked.header("if-match") is not None:
+        if blob is None and {"if-match", "x-ms-if-tags"} & dict(asked.headers).keys():
             return self, refuse(412, "ConditionNotMet", now)
         if blob is not None and (refusal := _check(asked, blob, now, writes=True)):
             return self, refusal
@@ -126,6 +138,7 @@ class BlobService:
             kind=asked.header("x-ms-blob-type") or "BlockBlob",
             content_type=asked.header("x-ms-blob-content-type") or "application/octet-stream",
             lease=blob.lease if blob else None,
+            tags=tuple(parse_qsl(asked.header("x-ms-tags") or "")),
         )
         return self._replace(asked, made, now, 201)
 
@@ -193,7 +206,16 @@ def _check_conditions(asked: Asked, blob: Blob, now: float, *, writes: bool) -> 
         return refuse(412, "ConditionNotMet", now)
     if none_match is not None and none_match in ("*", blob.etag):
         return refuse(412 if writes else 304, "ConditionNotMet", now)
+    # The one condition on tags that azguard sends by itself: a tag is no higher.
+    limit = _AT_MOST.fullmatch(asked.header("x-ms-if-tags") or "")
+    if limit is not None and dict(blob.tags).get(limit[1], "~") > limit[2]:
+        return refuse(412, "ConditionNotMet", now)
     return None
+
+
+def _show_tags(blob: Blob) -> bytes:
+    tags = "".join(f"<Tag><Key>{escape(key)}</Key><Value>{escape(value)}</Value></Tag>" for key, value in blob.tags)
+    return f"<Tags><TagSet>{tags}</TagSet></Tags>".encode()
 
 
 def _metadata(asked: Asked) -> tuple[tuple[str, str], ...]:
@@ -211,6 +233,7 @@ def _show(asked: Asked, blob: Blob, now: float) -> Answer:
         "x_ms_access_tier_inferred": "true",
         **service.lease_headers(blob.lease, now),
         **{f"{_META}{name}": value for name, value in blob.metadata},
+        **({"x_ms_tag_count": str(len(blob.tags))} if blob.tags else {}),
     }
     digest = b64encode(md5(blob.content, usedforsecurity=False).digest()).decode()
     if blob.kind == "AppendBlob":

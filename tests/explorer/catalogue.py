@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from tests.explorer import entities, files, holds, leases, locks, trees, updates, workers, writes
+from tests.explorer import entities, fenced, files, holds, leases, locks, trees, updates, workers, writes
 from tests.explorer.scenario import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
@@ -12,6 +12,7 @@ SCENARIOS: dict[str, Scenario] = {
         entities.scenarios(),
         files.scenarios(),
         writes.scenarios(),
+        fenced.scenarios(),
         trees.scenarios(),
         leases.scenarios(),
         locks.scenarios(),

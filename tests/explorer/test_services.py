@@ -22,7 +22,7 @@ from azguard.tables import entities, updates
 from azguard.wire.answers import Answer as Told
 from azguard.wire.client import Limits
 from azguard.wire.failures import ServiceRefusal
-from azguard.wire.operations.tables import TABLE_ENTITY_MERGE
+from azguard.wire.operations.tables import TABLE_ENTITY_INSERT_OR_REPLACE, TABLE_ENTITY_MERGE
 from tests.explorer import wire
 from tests.explorer.blob_service import BlobService
 from tests.explorer.file_service import FileService
@@ -89,6 +89,10 @@ STORIES: Mapping[str, list[Request]] = {
     "without end": [put(), lease("acquire", x_ms_lease_duration="-1"), HEAD, lease("release"), HEAD],
     "acquire a version": [put(), lease("acquire", x_ms_lease_duration="15", If_Match='"0x1"'), HEAD],
     "read under a lease": [put(), _under(_ONE), ACQUIRE, _under(_TWO)],
+    "tags": [
+        put(x_ms_tags="fence=2"), put(b"no", x_ms_if_tags="\"fence\" <= '1'"),
+        put(b"yes", x_ms_if_tags="\"fence\" <= '2'"), put(b"no", x_ms_if_tags="\"fence\" <= '2'"), GET,
+    ],
     "append": [
         Request("PUT", _APPEND, None, b""),
         Request("PUT", {"x-ms-blob-condition-appendpos": "0"}, "appendblock", b"a"),
@@ -161,6 +165,12 @@ def tell_of_entities(account: Account, table: str) -> list[object]:
         lambda: transact(version[-2]) and None,
         lambda: version.append(transact(version[-1])),
         lambda: transact(version[-1]) and None,
+        lambda: _without_time(entities.get(target, deadline).entity),
+        lambda: entities.delete(target, version[0] or version[1], _TIMEOUTS),
+        lambda: entities.delete(target, "*", _TIMEOUTS),
+        lambda: entities.delete(target, "*", _TIMEOUTS),
+        lambda: entities.send(TABLE_ENTITY_INSERT_OR_REPLACE, target, {**row, "a": "4"}, _TIMEOUTS) and None,
+        lambda: entities.send(TABLE_ENTITY_INSERT_OR_REPLACE, target, {**row, "a": "5"}, _TIMEOUTS) and None,
         lambda: _without_time(entities.get(target, deadline).entity),
     ]
     return [_try(step) for step in steps]

@@ -1,0 +1,111 @@
+"""Puts under the fences of two holders of a lock; and index tags, which a lease guards, since they move no ETag."""
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from azguard.accounts.account import Target
+from azguard.address import Address, Kind
+from azguard.blobs import tags
+from azguard.blobs.content import put_blob
+from azguard.blobs.content.upload import Settings, Upload
+from azguard.guards import fences
+from azguard.guards.resolve import Conditions
+from tests.explorer import service
+from tests.explorer.blob_service import Blob, BlobService
+from tests.explorer.faults import Fault
+from tests.explorer.foreign import FOREIGN, PATH, change_blob
+from tests.explorer.player import Ended, Process, Program
+from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
+from tests.explorer.updates import ONCE, Ghost, op_of, stored
+from tests.explorer.writes import WriteRules
+from tests.support.no_records import NoRecords
+
+#: The fence of each holder: B has acquired the lock after A.
+_FENCES = {"A": 1, "B": 2}
+#: The exit status of a holder whose lock is lost.
+_LOST = 77
+
+
+class FenceRules(WriteRules):
+    """No holder writes over what a holder with a higher fence has written."""
+
+    def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
+        before = self.find(effect.before)
+        theirs = "" if before is None else dict(before.tags).get(fences.TAG, "")
+        if theirs and int(theirs) > _FENCES[effect.who]:
+            raise Violation(f"{effect.who} wrote over what a holder with a higher fence has written")
+        after = self.find(effect.after)
+        if after is not None and int(dict(after.tags).get(fences.TAG, "0")) != _FENCES[effect.who]:
+            raise Violation(f"{effect.who} left no fence of its own")
+        return super().see_effect(ghost, effect)
+
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
+        # Lost, and so not applied.
+        return super().see_end(ghost, who, ended._replace(status=75) if ended.status == _LOST else ended, services, now)
+
+
+class TagRules(WriteRules):
+    """The rules of single writes, for index tags; their version is azguard's own."""
+
+    def find(self, services: Services) -> Blob | None:
+        found = super().find(services)
+        return None if found is None else replace(found, etag=tags.compute_etag(found.etag, dict(found.tags)))
+
+
+def _target(process: Process) -> Target:
+    return Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
+
+
+def _put(process: Process) -> str:
+    fence, deadline = _FENCES[process.name], process.deadline(5)
+    conditions = Conditions(fences.condition(fence), "fence", fence=fence)
+    upload = Upload(_target(process), Settings(), conditions, deadline, op_of(process.name)).add_lineage()
+    done = put_blob.put(upload, io.BytesIO(process.name.encode()), lambda length: None)
+    process.tell("wrote", done.etag)
+    return "committed"
+
+
+def _tag(process: Process) -> str:
+    target, deadline = _target(process), process.deadline(5)
+    found = tags.get(target, Conditions(), deadline)
+    process.tell("read", found.etag)
+    conditions = Conditions(guard="lease", expected_etag=found.etag)
+    done = tags.replace_all(target, {"by": process.name}, conditions, NoRecords(), deadline)
+    process.tell("wrote", done.etag)
+    return "committed"
+
+
+def _set_tags(services: Services, now: float) -> Services | None:
+    blobs: BlobService = services["blob"]
+    blob = blobs.blobs[PATH]
+    if service.is_locked(blob.lease, now):
+        return None
+    return {**services, "blob": replace(blobs, blobs={**blobs.blobs, PATH: replace(blob, tags=(("by", "f"),))})}
+
+
+_BREAKS = {"breaks the lease": FOREIGN["breaks the lease"]}
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Yield the scenarios of fences and tags."""
+    both = Program("A", _put), Program("B", _put)
+    bound = Bound(faults=1, foreign=1, switches=1)
+    unfenced = {"puts the blob without a fence": change_blob(content=b"f", metadata=(), tags=())}
+    fenced: dict[str, Any] = {"rules": FenceRules(is_guarded=False), "foreign": unfenced, "bound": bound}
+    yield _scenario("put, fenced", *both, **fenced, short=bound._replace(faults=0), alphabet=(Fault.LOST_AFTER,))
+    bound, others = Bound(faults=1, foreign=1), {**unfenced, "sets the tags": _set_tags, **_BREAKS}
+    yield _scenario("tags", Program("A", _tag), rules=TagRules(), foreign=others, bound=bound, short=bound)
+
+
+def _scenario(name: str, *programs: Program, alphabet: tuple[Fault, ...] = ONCE, **more: Any) -> Scenario:
+    return Scenario(
+        name=name,
+        programs=programs,
+        services=stored(),
+        alphabet=alphabet,
+        judges_doubts=False,
+        has_own_clocks=True,
+        **more,
+    )
