@@ -40,7 +40,7 @@ _ALONE = {
 
 _NAMES = ("stdin", "stdout", "stderr")
 # A thread that a line starts has none, and tells on those of the process.
-_streams: ContextVar[Mapping[str, io.TextIOWrapper]] = ContextVar("streams")
+_streams: ContextVar["LineStreams | None"] = ContextVar("streams", default=None)
 # These options of the batch hold for each line that does not say otherwise.
 _NOT_PASSED_ON = ("output", "query", "verbose", "debug")
 # What is the process's, and what would not be JSON.
@@ -92,8 +92,8 @@ class _Divided:
         self._name, self._own = name, getattr(sys, name)
 
     def __getattr__(self, name: str) -> Any:
-        found = _streams.get({}).get(self._name, self._own)
-        return getattr(found, name)
+        line = _streams.get()
+        return getattr(self._own if line is None else line.find(self._name), name)
 
 
 def divide_streams() -> None:
@@ -103,18 +103,30 @@ def divide_streams() -> None:
 
 
 class LineStreams:
-    """The streams of one line, in memory."""
+    """The streams of one line, in memory. Each is made when it is first used: lines that wait have none."""
 
     def __init__(self, stdin: str = "") -> None:
-        self.stdout, self.stderr = io.BytesIO(), io.BytesIO()
-        content = io.BytesIO(stdin.encode("utf-8", "surrogatepass")), self.stdout, self.stderr
-        texts = (io.TextIOWrapper(each, "utf-8", errors="surrogatepass", write_through=True) for each in content)
-        self._texts = dict(zip(_NAMES, texts, strict=True))
+        self._stdin = stdin
+        self._contents: dict[str, io.BytesIO] = {}
+        self._texts: dict[str, io.TextIOWrapper] = {}
+
+    def find(self, name: str) -> io.TextIOWrapper:
+        """Return the stream of that name."""
+        if name not in self._texts:
+            content = io.BytesIO(self._stdin.encode("utf-8", "surrogatepass") if name == "stdin" else b"")
+            self._contents[name] = content
+            self._texts[name] = io.TextIOWrapper(content, "utf-8", errors="surrogatepass", write_through=True)
+        return self._texts[name]
+
+    def read_back(self, name: str) -> str:
+        """Return what was written to a stream."""
+        content = self._contents.get(name)
+        return "" if content is None else content.getvalue().decode("utf-8", "backslashreplace")
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """Put them in the place of the standard ones, for the code of a block."""
-        before = _streams.set(self._texts)
+        before = _streams.set(self)
         try:
             yield
         finally:
@@ -175,8 +187,7 @@ class LineWork:
             except Exception as failure:  # noqa: BLE001  # as in app.run: every end becomes an exit status
                 error = errors.describe(failure, self.facts, os.environ)
                 code = error["exit_code"]
-        result = _read_result(self.streams.stdout.getvalue().decode("utf-8", "backslashreplace"))
-        messages = self.streams.stderr.getvalue().decode("utf-8", "backslashreplace")
+        result, messages = _read_result(self.streams.read_back("stdout")), self.streams.read_back("stderr")
         return LineEnd(self.line.id, self.line.number, code, result, error, messages)
 
     def _call(self) -> int:
