@@ -187,4 +187,5 @@ def find_renamed(target: Target, known: str | None, patience: Deadline) -> Findi
     found = guarding.find(target, patience)
     if known is None or found is None or found.file_id != known:
         return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
+    # Another program may have written to it since.
+    return Finding(Verdict.COMMITTED, {"etag": None})

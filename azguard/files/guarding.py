@@ -170,7 +170,9 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
     if write.op is not None:
         history = Lineage.find(found.metadata)
         if write.op in history:
-            return Finding(Verdict.COMMITTED, version if history.entries[0][0] == write.op else {"etag": None})
+            # Without our lease another program may have written since, and have kept the lineage.
+            is_newest = is_alone and is_held and history.entries[0][0] == write.op
+            return Finding(Verdict.COMMITTED, version if is_newest else {"etag": None})
     # If the lease was broken meanwhile, others could write, too.
     if held is None or not is_alone or not is_held:
         return Finding(Verdict.UNKNOWN, may_be_ours=before is not None and before.etag != found.etag)

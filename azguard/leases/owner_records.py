@@ -246,8 +246,8 @@ def change_metadata(
     def look(patience: Deadline, lease_id: str | None = conditions.lease_id) -> Finding[Any]:
         found = read_version(target, patience, lease_id)
         history = Lineage.find(found.metadata)
-        # If another write follows ours, the current ETag is not that of our version.
-        newest = bool(history.entries) and history.entries[0][0] == op
+        # Another write may have followed ours, also one that kept the lineage, unless our lease kept all others out.
+        newest = lease_id is not None and bool(history.entries) and history.entries[0][0] == op
         verdict = verdict_from_lineage(history, op, version.etag, found.etag)
         return Finding(verdict, {"etag": found.etag if newest else None})
 

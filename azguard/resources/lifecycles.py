@@ -54,12 +54,12 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         operation=_find(target.kind.noun, "create"),
         target=target,
         given={"metadata": stamped, **given},
-        look=lambda patience: _find_created(target, op, stamped, patience),
+        look=lambda patience: _find_created(target, op, patience),
     )
     return Written(**describe_write(target, "if-none-match", send_until_settled(request, deadline)))
 
 
-def _find_created(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
+def _find_created(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     try:
         found = properties.fetch(target, Conditions(), patience)
     except NotFound:
@@ -71,7 +71,8 @@ def _find_created(target: Target, op: str, stamped: Mapping[str, str], patience:
         return Finding(Verdict.NOT_YET)
     if op not in Lineage.find(found.metadata):
         return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.COMMITTED, properties.find_version(found, stamped))
+    # Another program may have changed it since, and have kept the lineage.
+    return Finding(Verdict.COMMITTED, {"etag": None})
 
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
@@ -85,9 +86,10 @@ def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
         if not is_of_encryption(error):
             raise
         return leave_alone(target, None, None)
+    if op in Lineage.find(found.metadata):
+        return say_created(target, None, None)
     etag = found.get("etag")
-    etag = None if etag is None else quote_etag(etag)
-    return judge_version(target, etag, found.get("last_modified"), Lineage.find(found.metadata), op)
+    return leave_alone(target, None if etag is None else quote_etag(etag), found.get("last_modified"))
 
 
 def list_all(
@@ -297,12 +299,9 @@ def create_unless_exists(make: Callable[[], T], look: Callable[[], Written], *, 
         return look()
 
 
-def judge_version(target: Target, etag: str | None, modified: datetime | None, lineage: Lineage, op: str) -> Written:
-    """Return a version as another writer's or, if our op made it or one before it, as ours."""
-    if op not in lineage:
-        return leave_alone(target, etag, modified)
-    is_newest = lineage.entries[0][0] == op
-    return _describe(target, etag if is_newest else None, modified if is_newest else None)
+def say_created(target: Target, etag: str | None, modified: datetime | None) -> Written:
+    """Return the result of a create that the network has sent twice; the ETag is None if its version is not known."""
+    return _describe(target, etag, modified)
 
 
 def leave_alone(target: Target, etag: str | None, modified: datetime | None) -> Written:

@@ -144,21 +144,20 @@ def replace_compared(
         operation=find_setter(target),
         target=target,
         given={"headers": conditions.request_headers, "metadata": stamped},
-        look=lambda patience: _find_outcome(target, op, stamped, patience),
+        look=lambda patience: _find_outcome(target, op, patience),
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,
     )
     return Replaced(before, stamped, send_until_settled(request, deadline))
 
 
-def _find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
+def _find_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     """Return whether a write is found. Its absence proves nothing: it depends on no version, and may come late."""
     found = properties.find(target, patience)
     if found is None:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    if op not in Lineage.find(found.metadata):
-        return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.COMMITTED, properties.find_version(found, stamped))
+    # Another program may have changed it since, and have kept the lineage.
+    return Finding(Verdict.COMMITTED if op in Lineage.find(found.metadata) else Verdict.UNKNOWN, {"etag": None})
 
 
 @frozen

@@ -182,10 +182,3 @@ def has_metadata(found: Any, wanted: Mapping[str, str]) -> bool:
     """Return whether a resource has these metadata and no others; their names have no case."""
     lower, theirs = ({name.lower(): value for name, value in each.items()} for each in (wanted, found.metadata))
     return lower == theirs
-
-
-def find_version(found: Answer, stamped: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the version that wrote these metadata; another tool may have made a later one, and kept the lineage."""
-    if not has_metadata(found, stamped):
-        return {"etag": None, "last_modified": None}
-    return {"etag": found.get("etag"), "last_modified": found.get("last_modified")}

@@ -319,7 +319,10 @@ def find_existing(made: EntityWrite, deadline: Deadline) -> Written:
         found = entities.get(made.target, deadline.fresh())
     except NotFound:  # deleted since
         return lifecycles.leave_alone(made.target, None, None)
-    return lifecycles.judge_version(made.target, found.etag, parse_timestamp(found.etag), found.lineage, made.op)
+    if made.op not in found.lineage:
+        return lifecycles.leave_alone(made.target, found.etag, parse_timestamp(found.etag))
+    etag = find_etag(made, found)
+    return lifecycles.say_created(made.target, etag, None if etag is None else parse_timestamp(etag))
 
 
 class _Evidence(Enum):
