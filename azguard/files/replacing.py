@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
-from azguard.errors import Changed, Exists, Gone, Locked, NotFound, OutcomeUnknown, UsageError
+from azguard.errors import AzguardError, Changed, Exists, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import guarding, temporary
 from azguard.files.content import FileDownload
 from azguard.files.entries import SmbProperties
@@ -42,6 +42,8 @@ from azguard.wire.operations.shares import FILE_RENAME
 
 # What a new version has of the one that it replaces, if nothing else is given.
 _KEPT = ("attributes", "created", "permission_key")
+# So many bytes are read to know the version that a rename without an answer has made.
+_MOST_COMPARED = 16 * PIECE_BYTES
 _Version = TypeVar("_Version", bound="NewVersion")
 
 
@@ -191,7 +193,7 @@ def _rename(
             destination_lease_id=lease_id,
             **smb,
         ),
-        look=lambda patience: _find_outcome(version, made, found, patience),
+        look=lambda patience: _find_outcome(version, made, metadata, found, patience),
         expected_etag=version.conditions.expected_etag,
     )
     return _settle(made, request, deadline), metadata
@@ -216,33 +218,49 @@ def _settle(made: TemporaryFile, request: WriteRequest[Any], deadline: Deadline)
         raise made.build_failed("another has deleted it") from error
 
 
-def _find_outcome(version: NewVersion, made: TemporaryFile, before: Any | None, patience: Deadline) -> Finding[Any]:
+def _find_outcome(
+    version: NewVersion, made: TemporaryFile, metadata: Mapping[str, str], before: Any | None, patience: Deadline
+) -> Finding[Any]:
     """Return whether the file is ours, or the temporary one still waits to be renamed, which can be done once only.
 
     ``before`` is what was there when the rename was sent. If both have changed, it may have been done.
     """
-    found = _look_for_own(version, patience)
+    found = _look_for_own(version, made, metadata, patience)
     if isinstance(found, Finding):
         return found
     if properties.find(made.target, patience) is not None:
         return Finding(Verdict.NOT_YET)
     # The file may have been renamed since the first look.
-    found = _look_for_own(version, patience)
+    found = _look_for_own(version, made, metadata, patience)
     if isinstance(found, Finding):
         return found
     return Finding(Verdict.UNKNOWN, may_be_ours=found != (None if before is None else before.etag))
 
 
-def _look_for_own(version: NewVersion, patience: Deadline) -> Finding[Any] | str | None:
+def _look_for_own(
+    version: NewVersion, made: TemporaryFile, metadata: Mapping[str, str], patience: Deadline
+) -> Finding[Any] | str | None:
     """Return the finding that the file is ours; else its ETag, None if it has none."""
     found = guarding.find(version.target, patience)
     if found is None:
         return None
-    if is_of(found, version.op):
-        # Another program may have written to it since, and have kept the lineage.
-        return Finding(Verdict.COMMITTED, {"etag": None})
-    etag: str = found.etag
-    return etag
+    if not is_of(found, version.op):
+        etag: str = found.etag
+        return etag
+    # Another program may have written since, and have kept the lineage.
+    is_as_sent = properties.has_metadata(found, metadata) and _has_content_of(made, found, version)
+    told = {"etag": found.etag, "last_modified": found.last_modified} if is_as_sent else {"etag": None}
+    return Finding(Verdict.COMMITTED, told)
+
+
+def _has_content_of(made: TemporaryFile, found: Any, version: NewVersion) -> bool:
+    if not made.length == found.size <= _MOST_COMPARED:
+        return False
+    sent: str = made.sha256.hexdigest()
+    try:
+        return _hash_found(found, version) == sent
+    except AzguardError:
+        return False
 
 
 @frozen
