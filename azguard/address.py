@@ -56,7 +56,8 @@ _SUFFIXES = {
     Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",), Kind.DIR: ("snapshot",), Kind.FILE: ("snapshot",),
 }  # fmt: skip
 _MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z"
-_CUT_URL = r"(?i)https?:/?[^/]|[a-z0-9-]+\.(?:blob|table|queue|file|dfs)\."
+_HOST_LABEL = r"[a-z0-9-]+"
+_DOMAINS = ("blob.", "table.", "queue.", "file.", "dfs.")
 # A SAS names its version first, and its signature somewhere.
 _SAS_BEGINS = r"(?i)\?(?:sv=\d{4}-\d\d-\d\d(?:&|$)|(?:[^/?]*&)?sig=.)"
 
@@ -136,7 +137,7 @@ def parse(text: str, kind: Kind | None = None, endpoints: naming.Endpoints = dic
     naming.check_text(text, "the address")
     if not text.strip():
         raise UsageError("the address is empty", reason="address_empty")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
+    if "://" in text and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
         return _parse_url(text, kind, endpoints)
     _refuse_cut_url(text)
     _refuse_sas(text)
@@ -190,13 +191,16 @@ def is_snapshot_time(text: str) -> bool:
 
 def _refuse_cut_url(text: str) -> None:
     """Refuse a URL that lacks its scheme, or a slash of it: no name of a container, a table or a share has a dot."""
-    if re.match(_CUT_URL, text):
+    scheme, _, rest = text.lower().partition(":")
+    label, _, domain = text.lower().partition(".")
+    is_host = domain.startswith(_DOMAINS) and re.fullmatch(_HOST_LABEL, label)
+    if is_host or (scheme in ("http", "https") and rest.strip("/")):
         raise UsageError("that looks like a URL without its https://", reason="url_without_scheme")
 
 
 def _refuse_sas(text: str) -> None:
     """Refuse a SAS behind a plain address, which would become part of the name; the message does not show it."""
-    if found := re.search(_SAS_BEGINS, text):
+    if "?" in text and (found := re.search(_SAS_BEGINS, text)):
         raise UsageError(
             f"a SAS stands behind {text[: found.start()]!r}, and a plain address takes none",
             reason="sas_behind_address",

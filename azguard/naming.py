@@ -95,7 +95,7 @@ def _check_blob_name(name: str) -> None:
         raise UsageError(f"the blob's name has {len(name)} characters; the service takes at most 1,024")
     if name.count("/") > _MOST_SLASHES_OF_A_BLOB_NAME:
         raise UsageError("the blob's name has more than 254 path segments")
-    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", name):
+    if not name.isprintable() and re.search(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", name):
         raise UsageError("the blob's name has a control character, which the service refuses")
     if "\\" in name:
         raise UsageError(
@@ -120,7 +120,7 @@ def check_key(key: str, name: str) -> None:
             f"the {name} {key!r} holds {found[0]!r}, which the service takes in no key",
             reason="key_has_slash" if found[0] == "/" else "key_has_character",
         )
-    if re.search(r"[\ud800-\udfff]", key):
+    if not key.isprintable() and re.search(r"[\ud800-\udfff]", key):
         raise UsageError(f"the {name} {key!r} is not Unicode text")
 
 

@@ -14,7 +14,6 @@ How long a service wants to be left alone (``Retry-After``) is noted here, for a
 and port, has a time of its own; its latest answer counts.
 """
 
-import re
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -53,7 +52,6 @@ _CODINGS = ("gzip", "x-gzip", "deflate")
 _OF_COMPRESSED = ("Content-Encoding", "Content-Length")
 _RANGE = "x-ms-range"
 _SAYS_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
-_SECONDS = re.compile(r"[0-9]+")
 # Thirty years.
 _MOST_SECONDS = 1e9
 _until: dict[str, float] = {}
@@ -202,7 +200,7 @@ def _check_origin(reply: Reply) -> None:
 def _find_alteration(status: int, headers: Mapping[str, str]) -> str | None:
     """Return the alteration that a proxy made to an answer of the service; None if no alteration is seen."""
     age = headers.get("Age", "")
-    if _SECONDS.fullmatch(age) and int(age) > _WAY_SECONDS:
+    if _is_number(age) and int(age) > _WAY_SECONDS:
         return f"a cache had kept it for {age}s"
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return None
@@ -235,10 +233,14 @@ def _inflate(coding: str, body: bytes, most: int) -> bytes:
     return found
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
 def _read_pause(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that an answer asks for; a moment counts from the answer's own date, not from our clock."""
     text = headers.get("Retry-After", "").strip()
-    if _SECONDS.fullmatch(text):
+    if _is_number(text):
         return min(float(text), _MOST_SECONDS)
     until, now = times.find_http_date(text), times.find_http_date(headers.get("Date"))
     return None if until is None or now is None else max(0.0, (until - now).total_seconds())

@@ -22,7 +22,7 @@ _RESET = "\x1b[0m"
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "magenta": "35", "cyan": "36"}
 # The first word of a message says what it is.
 _LABELS = {"error": "bold red", "hint": "cyan", "warning": "bold magenta"}
-_LABEL = re.compile(r"^(error|hint|warning):", re.MULTILINE)
+_LABEL = r"(?m)^(error|hint|warning):"
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _DEFAULT_WIDTH = 80
 _DEFAULT_HEIGHT = 24
@@ -133,7 +133,7 @@ def paint(text: str, style: str) -> str:
 
 def paint_labels(text: str) -> str:
     """Return messages with the word coloured that begins them: error, hint or warning."""
-    return _LABEL.sub(lambda found: paint(found[0], _LABELS[found[1]]), text)
+    return re.sub(_LABEL, lambda found: paint(found[0], _LABELS[found[1]]), text)
 
 
 def paint_diff(diff: str) -> str:
