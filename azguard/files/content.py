@@ -28,7 +28,7 @@ from azguard.requests.results import ContentWritten, Shown, Written
 from azguard.requests.service_errors import build_wrong_range
 from azguard.requests.sources import read_up_to
 from azguard.resources import properties
-from azguard.resources.downloads import DataRange, Download, Got, name_range, walk_ranges
+from azguard.resources.downloads import DataRange, Download, Got, Inode, name_range, walk_ranges
 from azguard.resources.ranges import WHOLE, Span, is_answer_to
 from azguard.times import say_count
 from azguard.wire.answers import Answer
@@ -57,8 +57,8 @@ class FileDownload(Download):
     ) -> None:
         super().__init__(target, Conditions(lease_id=lease_id), patience, span)
 
-    def result(self, file: Path | None, content_hash: str) -> FileGot:
-        return FileGot(**self.describe(file, content_hash), metadata=drop_own(self.properties.metadata))
+    def result(self, file: Path | None, content_hash: str, inode: Inode | None = None) -> FileGot:
+        return FileGot(**self.describe(file, content_hash, inode), metadata=drop_own(self.properties.metadata))
 
     def ask(self, offset: int, length: int, etag: str | None) -> Answer:
         asked = f"bytes={offset}-{offset + length - 1}"

@@ -5,7 +5,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
@@ -73,7 +72,7 @@ def to_file(
         download, content_hash = _copy_one_version(target, begin, stream, deadline, progress)
         admit(content_hash)
         inode = _find_inode(stream)
-    return replace(download.result(file, content_hash), inode=inode), download.lineage
+    return download.result(file, content_hash, inode), download.lineage
 
 
 @contextmanager

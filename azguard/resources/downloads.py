@@ -113,7 +113,7 @@ class Download(ABC):
         value: str | None = (self.properties.metadata or {}).get(KEY)
         return value
 
-    def describe(self, file: Path | None, content_hash: str) -> dict[str, Any]:
+    def describe(self, file: Path | None, content_hash: str, inode: Inode | None) -> dict[str, Any]:
         """Return the fields of ``Got`` but the metadata, once the content is delivered."""
         found = self.properties
         return {
@@ -126,10 +126,11 @@ class Download(ABC):
             "content_type": found.content_settings.content_type or None,
             "content_hash": content_hash,
             "file": None if file is None else str(file),
+            "inode": inode,
         }
 
     @abstractmethod
-    def result(self, file: Path | None, content_hash: str) -> Got:
+    def result(self, file: Path | None, content_hash: str, inode: Inode | None = None) -> Got:
         """Return the result of the download, once the content is delivered."""
 
     @abstractmethod

@@ -61,7 +61,7 @@ class FolderTree:
         )
 
 
-@frozen
+@frozen(many=True)
 class LocalFile:
     """One file of a folder."""
 

@@ -120,7 +120,7 @@ class Headway:
         self._is_over = True
 
 
-@frozen
+@frozen(many=True)
 class TreeItem:
     """How one file of a tree ended."""
 

@@ -110,7 +110,7 @@ class FileWrites:
         return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
 
 
-@frozen
+@frozen(many=True)
 class _Write:
     writes: FileWrites
     file: LocalFile

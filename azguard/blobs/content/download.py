@@ -19,7 +19,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
-from azguard.resources.downloads import Download, Got
+from azguard.resources.downloads import Download, Got, Inode
 from azguard.resources.properties import encode_md5
 from azguard.resources.ranges import RANGE_BYTES, WHOLE, Span, is_answer_to
 from azguard.wire.answers import Answer
@@ -56,9 +56,9 @@ class BlobDownload(Download):
         self.range_bytes = RANGE_BYTES if validates else SINGLE_BYTES
         super().__init__(target, conditions, patience, span, at_once)
 
-    def result(self, file: Path | None, content_hash: str) -> BlobGot:
+    def result(self, file: Path | None, content_hash: str, inode: Inode | None = None) -> BlobGot:
         found = self.properties
-        known = self.describe(file, content_hash)
+        known = self.describe(file, content_hash, inode)
         return BlobGot(**known, blob_type=found.blob_type, metadata=drop_lineage(found.metadata))
 
     def read_first(self) -> tuple[bytes, Answer]:
