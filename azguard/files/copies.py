@@ -31,7 +31,7 @@ from azguard.errors import (
     UsageError,
 )
 from azguard.files import replacing, temporary
-from azguard.files.entries import SmbProperties
+from azguard.files.entries import SmbProperties, choose_smb
 from azguard.files.guarding import Guarding
 from azguard.files.replacing import NewVersion
 from azguard.files.temporary import TemporaryFile
@@ -166,12 +166,12 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
 
 def _choose_smb(settings: FileCopySettings, source: _FileSource, found: Any | None) -> dict[str, Any]:
     """Return attributes, times and permission: as given, else those of the source or of the version replaced."""
-    chosen = replacing.choose_smb(SmbProperties(), found)
+    chosen = choose_smb(SmbProperties(), found)
     if settings.keeps_info:
         chosen.update(source.smb)
     if settings.keeps_permission:
         chosen.pop("permission_key", None)
-    return {**chosen, **replacing.choose_smb(settings.smb, None)}
+    return {**chosen, **choose_smb(settings.smb, None)}
 
 
 def _to_copied(
@@ -233,7 +233,7 @@ def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
 def _read_smb(source: Target, found: Any) -> dict[str, Any]:
     if source.kind is not Kind.FILE:
         return {}
-    return replacing.choose_smb(SmbProperties(), found, ("attributes", "created", "written"))
+    return choose_smb(SmbProperties(), found, ("attributes", "created", "written"))
 
 
 def _to_changed(source: Target, expected: str, current: str | None) -> Changed:

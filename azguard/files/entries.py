@@ -23,11 +23,14 @@ from azguard.requests.results import MetadataShown, Shown, Written
 from azguard.resources import parts, properties
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders, ContentShown, CopyShown, LeaseShown, describe_content
+from azguard.wire.answers import Answer
 from azguard.wire.operations.shares import DIRECTORY_LIST, DIRECTORY_SET_PROPERTIES, FILE_SET_PROPERTIES
 from azguard.wire.xml import Listed
 
 _OWN = (KEY, OWNER)
 _PAGE = 5000
+# What a new version has of the one that it replaces, if nothing else is given.
+_KEPT = ("attributes", "created", "permission_key")
 _INCLUDED = "timestamps,Etag,Attributes,PermissionKey"
 
 
@@ -173,6 +176,14 @@ class SmbProperties:
     written: str | None = None
     changed: str | None = None
     permission_key: str | None = None
+
+
+def choose_smb(given: SmbProperties, found: Answer | None, kept: tuple[str, ...] = _KEPT) -> dict[str, Any]:
+    """Return the properties for SMB clients, as they are sent: as given, else those of ``found`` that are kept."""
+    told = {} if found is None else {name: found[name] for name in kept if found[name]}
+    if "attributes" in told:
+        told["attributes"] = told["attributes"].replace(" ", "")
+    return {**told, **{name: value for name, value in vars(given).items() if value is not None}}
 
 
 def change_file(

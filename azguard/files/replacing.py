@@ -19,7 +19,7 @@ from azguard.documents import metadata as rules
 from azguard.errors import AzguardError, Changed, Exists, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import guarding, temporary
 from azguard.files.content import FileDownload
-from azguard.files.entries import SmbProperties
+from azguard.files.entries import SmbProperties, choose_smb
 from azguard.files.guarding import Guarding, Held
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.frozen import frozen
@@ -37,11 +37,8 @@ from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_s
 from azguard.requests.sources import read_up_to
 from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders
-from azguard.wire.answers import Answer
 from azguard.wire.operations.shares import FILE_RENAME
 
-# What a new version has of the one that it replaces, if nothing else is given.
-_KEPT = ("attributes", "created", "permission_key")
 # So many bytes are read to know the version that a rename without an answer has made.
 _MOST_COMPARED = 16 * PIECE_BYTES
 _Version = TypeVar("_Version", bound="NewVersion")
@@ -129,14 +126,6 @@ def _raise_missing(version: NewVersion, error: NotFound) -> NoReturn:
 def is_of(found: Any, op: str) -> bool:
     """Return whether an op has made the version that was found, or one before it."""
     return op in Lineage.find(found.metadata)
-
-
-def choose_smb(given: SmbProperties, found: Answer | None, kept: tuple[str, ...] = _KEPT) -> dict[str, Any]:
-    """Return the properties for SMB clients, as they are sent: as given, else those of ``found`` that are kept."""
-    told = {} if found is None else {name: found[name] for name in kept if found[name]}
-    if "attributes" in told:
-        told["attributes"] = told["attributes"].replace(" ", "")
-    return {**told, **{name: value for name, value in vars(given).items() if value is not None}}
 
 
 def put_in_place(

@@ -24,9 +24,9 @@ from azguard.documents.metadata import as_json, from_json
 from azguard.errors import AzguardError, Changed, NotFound, TransformFailed, UsageError
 from azguard.files import guarding, temporary
 from azguard.files.content import FileDownload
-from azguard.files.entries import SmbProperties, drop_own
+from azguard.files.entries import SmbProperties, choose_smb, drop_own
 from azguard.files.guarding import Guarding, Held
-from azguard.files.replacing import choose_smb, give_lease
+from azguard.files.replacing import give_lease
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
