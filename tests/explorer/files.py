@@ -4,6 +4,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from azguard.files import replacing
 from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
 from azguard.files.replacing import FileUpload
-from azguard.files.updates import FileContent
+from azguard.files.updates import FileContent, LeasedMetadata
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases.owner_records import ProcessLease, ProcessLeases
@@ -29,12 +30,14 @@ from tests.explorer.blob_service import Blob
 from tests.explorer.faults import Fault
 from tests.explorer.file_service import File, FileService
 from tests.explorer.foreign import LINEAGE
-from tests.explorer.player import Process, Program
+from tests.explorer.player import Ended, Process, Program
 from tests.explorer.scenario import Bound, Foreign, Scenario, Services, Violation
 from tests.explorer.updates import Even, Ghost, MemoryJournal, UpdateRules, op_of
 from tests.support.no_records import NoRecords
 
 PATH = "share/a"
+# What updates of the metadata change.
+_KEY = "v"
 _ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.BUSY_AFTER, Fault.STORED)
 
 
@@ -102,6 +105,11 @@ class FileRules(UpdateRules):
         others = tuple(pair for pair in found.metadata if pair[0] != OWNER)
         return Blob(found.etag, found.written, found.content, others)
 
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
+        if ended.status in (49, 75) and who in self._before:
+            raise Violation(f"{who} ended {ended.status}, and only a killed process of its machine held the lease")
+        return super().see_end(ghost, who, ended, services, now)
+
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         files: FileService = services["file"]
         known = [text for name, text in ghost.disk if name.startswith("lease ")]
@@ -117,6 +125,17 @@ class FileRules(UpdateRules):
                 raise Violation("the record of a holder is left, and no note tells of it")
 
 
+class MetadataRules(FileRules):
+    """The rules of updates, for one key of the metadata of a file."""
+
+    def find(self, services: Services) -> Blob | None:
+        found = super().find(services)
+        if found is None:
+            return None
+        others = tuple(pair for pair in found.metadata if pair[0] != _KEY)
+        return Blob(found.etag, found.written, dict(found.metadata).get(_KEY, "").encode(), others)
+
+
 def _guarding(process: Process) -> Guarding:
     owner = Owner(process.name, "host", 1, "sh", None)
     return Guarding(NoRecords(), owner, _Leases(process), _Notes(process))
@@ -126,18 +145,24 @@ def _target(process: Process) -> Target:
     return Target(process.account, Address(Kind.FILE, tuple(PATH.split("/", 1))))
 
 
-def _updater(name: str, *, op: str | None = None, after: str | None = None) -> Program:
-    letter, key = (op or name).encode(), op_of(op or name)
+def _updater(name: str, *, op: str | None = None, after: str | None = None, of_metadata: bool = False) -> Program:
+    letter, key = op or name, op_of(op or name)
+
+    def change(content: bytes) -> bytes:
+        if not of_metadata:
+            return content + letter.encode()
+        metadata = json.loads(content)
+        return json.dumps({**metadata, _KEY: metadata.get(_KEY, "") + letter}).encode()
 
     def main(process: Process) -> str:
-        plan = UpdatePlan(lambda content: content + letter, key, guard_by_lease=True, is_keyed=op is not None)
+        plan = UpdatePlan(change, key, guard_by_lease=True, is_keyed=op is not None)
         hooks = UpdateHooks(
             chance=Even(),
             new_op=lambda: new_op(process.make(12)),
             now=lambda: service.moment(process.now),
             journal=MemoryJournal(process, key, keyed=plan.is_keyed),
         )
-        made = FileContent(_target(process), _guarding(process))
+        made = (LeasedMetadata if of_metadata else FileContent)(_target(process), _guarding(process))
         return update(made, plan, process.deadline(60), hooks).outcome
 
     return Program(name, main, after=after, op=op)
@@ -208,6 +233,11 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("file updates, with a fault", *both, alphabet=prompt, **taken)
     yield _scenario("file updates, late", *both, alphabet=(Fault.LATE,), **taken)
     yield _scenario("file update", _updater("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
+    of_metadata = _updater("A", of_metadata=True)
+    yield replace(
+        _scenario("file metadata update", of_metadata, bound=Bound(faults=1, foreign=1), short=Bound(faults=1)),
+        rules=MetadataRules((of_metadata,)),
+    )
     yield _scenario("file put", _putter("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     yield _scenario(
         "file update, killed",

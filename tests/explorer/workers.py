@@ -28,7 +28,7 @@ _QUEUE, _POISON, _TABLE = "jobs", "jobs-poison", "once"
 _VISIBILITY_SECONDS = 10
 _COMMAND_SECONDS = 0.2
 # The shortest claim.
-_CLAIM_SECONDS = 60.0
+_CLAIM_SECONDS = 30.0
 #: How each command ends, by the key of its message.
 _STATUSES = {"m1": 0, "m2": 0, "bad": 65}
 
@@ -276,6 +276,9 @@ def scenarios() -> Iterator[Scenario]:
         short=Bound(stops=1, switches=1),
         alphabet=(Fault.LOST_AFTER, Fault.LATE),
     )
+    # After the message can be received again, and before the claim of one that was killed has ended.
+    early = _worker("A"), _worker("B", begins=_CLAIM_SECONDS - 10.0)
+    yield _scenario("workers, before the end of a claim", ("m1",), *early, bound=Bound(kills=1), short=Bound(kills=1))
     yield _scenario("worker, poison", ("bad",), _worker("A"), _worker("B", begins=35.0), bound=Bound(faults=1, kills=1))
 
 
