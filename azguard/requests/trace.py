@@ -8,6 +8,9 @@ a digest, which tells the same from another, and no more. A field that is not in
 outcome, which the code that notes it has chosen.
 """
 
+import itertools
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -32,9 +35,6 @@ class _Trace:
     """The trace of one command."""
 
     def __init__(self, path: str, command: str, warn: Callable[[str], None]) -> None:
-        import itertools
-        import os
-
         #: The numbers of the steps; a line that is missing shows.
         self._numbers = itertools.count(1)
         self.writes = itertools.count(1)
@@ -46,7 +46,6 @@ class _Trace:
     def write(self, step: str, target: "Target | None", facts: Mapping[str, Any]) -> None:
         """Append a step. A file that cannot be written is said once, and tried no more."""
         import json
-        import time
 
         if self._path is None:
             return
@@ -67,8 +66,6 @@ class _Trace:
             self._warn(f"{VARIABLE}: {error.filename or 'the file'} cannot be written: {error.strerror}")
 
     def _identify(self) -> str:
-        import os
-
         pid = os.getpid()
         if self._process[0] != pid:
             self._process = pid, f"{pid}.{os.urandom(4).hex()}"
@@ -125,8 +122,6 @@ def describe(target: "Target") -> str:
 
 def _append(path: str, line: bytes) -> None:
     # Opened for each line: a descriptor that stays open could be another file's in a process that was forked.
-    import os
-
     opened = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:
         os.write(opened, line)
