@@ -157,7 +157,7 @@ def test_a_slow_answer_is_whole_and_never_silent_for_long(server: _Server, monke
 
     async def note(seconds: float) -> None:
         pauses.append(seconds)
-        await sleep(seconds)
+        await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", note)
     with _through(server, Fault.SLOW) as running:

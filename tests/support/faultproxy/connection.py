@@ -29,8 +29,9 @@ _DATE = re.compile(rb"(?<=\r\nDate: )[^\r]+", re.IGNORECASE)
 _ID = "x-ms-client-request-id"
 # How often to ask whether a held request may go on.
 _ASK_SECONDS = 0.005
-# A slow answer takes longer than the whole deadline of a test, and its pauses are shorter than any read timeout.
-_SLOW_PIECES = 10
+# A slow answer takes longer than the whole deadline of a test, even if the test then gets no processor for a while, and
+# its pauses are shorter than any read timeout.
+_SLOW_PIECES = 200
 _SLOW_PAUSE_SECONDS = 0.05
 _BUSY = (
     b'<?xml version="1.0" encoding="utf-8"?>'
