@@ -1,7 +1,7 @@
 """A share of the lines that ``python -m tests.pairs`` types, held to the same oracles, and the table that it writes."""
 
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,23 +9,27 @@ from tests.pairs.__main__ import MARKED, PAGE, read_table, write_table
 from tests.pairs.described import describe_all
 from tests.pairs.play import Tally, choose, list_played, play
 from tests.pairs.samples import NOT_PLAYED, NOT_TYPED
-from tests.pairs.stage import join, open_stage
+from tests.pairs.stage import Stage, join, open_stage
 from tests.support import thorough
 
-_PARTS = 4
+_PARTS = 12
 # Of all lines: twenty seconds of processor time, and one minute if all is tried.
 _SHARE, _LARGER_SHARE = 0.03, 0.1
 
 
+@pytest.fixture(scope="module")
+def stage(
+    tmp_path_factory: pytest.TempPathFactory, connection_string: str, files_connection_string: str
+) -> Iterator[Stage]:
+    with open_stage(tmp_path_factory.mktemp("pairs"), join(connection_string, files_connection_string)) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_what_the_rules_refuse_ends_2_and_what_they_allow_does_not(
-    tmp_path: Path, connection_string: str, files_connection_string: str, part: int
-) -> None:
-    commands = list_played()[part::_PARTS]
+def test_what_the_rules_refuse_ends_2_and_what_they_allow_does_not(stage: Stage, part: int) -> None:
     tally = Tally()
-    with open_stage(tmp_path, join(connection_string, files_connection_string)) as stage:
-        for each in choose(commands, 1, _LARGER_SHARE if thorough.is_on() else _SHARE):
-            tally.add(play(stage, each))
+    for each in choose(list_played()[part::_PARTS], 1, _LARGER_SHARE if thorough.is_on() else _SHARE):
+        tally.add(play(stage, each))
     assert (tally.wrong, tally.lines > 0) == ([], True)
 
 
