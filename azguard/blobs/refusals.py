@@ -296,7 +296,7 @@ def write_fenced(
             if refused > _LOOKS or deadline.passed:
                 raise to_gave_up(target, refused, under_fence=True) from error
         else:
-            return settled._replace(attempts=settled.attempts + refused), conditions
+            return replace(settled, attempts=settled.attempts + refused), conditions
 
 
 def bind_to_what_is_there(target: Target, conditions: Conditions, deadline: Deadline, *, creates: bool) -> Conditions:

@@ -13,8 +13,6 @@ from azguard.frozen import frozen
 from azguard.guards import requested, versions
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered
-from azguard.wire.operations.blobs import BLOB_SET_TIER
-from azguard.wire.operations.tables import TABLE_ENTITY_UPDATE
 from azguard.wire.rows import Condition, Guard, Operation, Write
 
 #: The guard of an append where nothing was read: the end of the blob, which the writer looks up.
@@ -22,6 +20,9 @@ POSITION = "position"
 _OF_SOURCE = frozenset(condition.header for condition in Condition if condition.of_source)
 # What nothing fulfils that is created only now.
 _OF_EXISTING = frozenset(each.header for each in (Condition.IF_MATCH, Condition.IF_UNMODIFIED_SINCE, Condition.IF_TAGS))
+# The rows of one service load without those of another.
+_SET_TIER = "blob.set_tier"
+_REPLACE_ENTITY = "table.entity_update"
 
 
 @frozen
@@ -133,7 +134,7 @@ def _default_guard(
     operation: Operation, target: Target, known: Remembered, lease_id: str | None, *, allow_race: bool
 ) -> Conditions:
     """Return the guard of a write that names no condition. A lease id goes along; it replaces no version."""
-    if (operation is BLOB_SET_TIER or operation.guard is Guard.VERSION) and (
+    if (operation.name == _SET_TIER or operation.guard is Guard.VERSION) and (
         target.address.snapshot or target.address.version
     ):
         # Its content never changes, so that its address names the version.
@@ -141,7 +142,7 @@ def _default_guard(
     if known.guard is not None and operation.guard is not Guard.NONE:
         if known.other is not None:
             raise versions.two_versions(target, known)
-        if known.guard.partial and operation is TABLE_ENTITY_UPDATE:
+        if known.guard.partial and operation.name == _REPLACE_ENTITY:
             raise Changed(
                 f"only a part of {target} was read here, and replacing it would lose the rest",
                 address=str(target.address),

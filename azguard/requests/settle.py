@@ -7,7 +7,7 @@ does nothing more when it is repeated. The row of the operation says what tells:
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
@@ -31,7 +31,8 @@ _GONE = "it was there before, and is gone now: deleted by this command, or by an
 _PAUSE_SECONDS = 0.2
 
 
-class Finding(NamedTuple, Generic[T]):
+@frozen
+class Finding(Generic[T]):
     """A verdict; with COMMITTED, the answer the lost response would have given."""
 
     verdict: Verdict
@@ -42,7 +43,8 @@ class Finding(NamedTuple, Generic[T]):
     may_be_ours: bool = False
 
 
-class Settled(NamedTuple, Generic[T]):
+@frozen
+class Settled(Generic[T]):
     """A committed write: its answer, and how many transmissions it took."""
 
     answer: T

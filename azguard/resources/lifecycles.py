@@ -8,6 +8,7 @@ for another reason; what is missing after it was refused may have been deleted b
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -137,7 +138,7 @@ def undelete(target: Target, version: str | None, deadline: Deadline) -> Written
     settled = send_until_settled(request, deadline)
     found = look_before(lambda: look_after(lambda: properties.fetch(target, Conditions(), deadline.fresh())))
     told = {} if found is None else {"etag": found.etag, "last_modified": found.last_modified}
-    return Written(**describe_write(target, "if-none-match", settled._replace(answer=told)))
+    return Written(**describe_write(target, "if-none-match", replace(settled, answer=told)))
 
 
 def _list_deleted(target: Target, deadline: Deadline) -> "list[Listed]":

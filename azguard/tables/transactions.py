@@ -8,6 +8,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-g
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
@@ -215,7 +216,7 @@ class _Transaction:
             look.verdict, seen=look.seen if first is refused else None, may_be_ours=look.may_be_ours
         )
         if look.seen is NOTHING_THERE and first.write.verb is Verb.DELETE:
-            return told._replace(may_be_ours=self._is_perhaps_done(first, patience))
+            return replace(told, may_be_ours=self._is_perhaps_done(first, patience))
         others = sorted((item for item in stamped if item is not first), key=lambda item: item.write.inserts)
         if others and not ItemVerdict.of(first.write, look.verdict).holds_for_all:
             look = self._look_at(others[0], patience)

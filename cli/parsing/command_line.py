@@ -3,7 +3,6 @@
 An error may come before Typer has read the line to its end, and a hint shows the line again.
 """
 
-import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -120,6 +119,8 @@ def show(words: Sequence[str]) -> str:
 def quote(word: str) -> str:
     """Return a word as typed in a shell; a character that no terminal shows is spelled as bash and zsh read it."""
     if not controls.are_in(word):
+        import shlex
+
         return shlex.quote(word)
     return f"$'{''.join(map(_spell, word))}'"
 

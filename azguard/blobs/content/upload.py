@@ -190,7 +190,7 @@ def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Fin
     history = Lineage.find(found.metadata)
     verdict = verdict_from_lineage(history, upload.op, parent, found.etag)
     if verdict is Verdict.UNKNOWN and ids:
-        return _compare_blocks(upload, ids, patience)._replace(seen=found)
+        return replace(_compare_blocks(upload, ids, patience), seen=found)
     if verdict is not Verdict.COMMITTED:
         return Finding(verdict, seen=found, may_be_ours=verdict is Verdict.UNKNOWN and _equals(upload, found))
     # Another writer may have made the version after ours, and have left our lineage.
