@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -156,12 +157,15 @@ def _lease(process: Process) -> RecordedLease:
     return RecordedLease(_target(process), _Records(process), process.deadline(10), warn, lambda state: None)
 
 
-def _hold_and_release(process: Process) -> str:
-    """Acquire the lease with a reason, and release it, as two commands of a script do."""
+def _hold_and_release(process: Process, *, changes: bool = False) -> str:
+    """Acquire the lease with a reason, and release it, as commands of a script do; under another id if it changes."""
     lease, owner = _lease(process), Owner(process.name, "host", 1, "sh", None)
     lease_id = _choose_id(process)
     lease.acquire(LeaseRequest(lease_id, None, Conditions(), owner))
     process.sleep(1.0)
+    if changes:
+        before, lease_id = lease_id, _choose_id(process)
+        lease.change(Conditions(lease_id=before), lease_id)
     process.tell("releases", None, None)
     return own.release(lease, lease.records, Conditions(lease_id=lease_id), lambda: service.moment(process.now)).outcome
 
@@ -188,10 +192,11 @@ def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of leases."""
     one: tuple[tuple[str, Callable[[Process], str]], ...] = (
         ("lease, acquired and released", _hold_and_release),
+        ("lease, changed and released", partial(_hold_and_release, changes=True)),
         ("lease, of a guarded write", _guard),
     )
     for name, run in one:
-        yield _scenario(name, Program("A", run), bound=Bound(faults=2))
+        yield _scenario(name, Program("A", run), bound=Bound(faults=2, kills=1), short=Bound(faults=1, kills=1))
     programs = Program("A", _hold_and_release), Program("C", _hold_and_release, after="A"), Program("B", _break)
     yield _scenario("lease, broken", *programs, bound=Bound(faults=1), short=Bound())
 
