@@ -1,4 +1,4 @@
-"""``python -m tests.explorer [SCENARIO]... [--short]``: visit all states up to the bound.
+"""``python -m tests.explorer [SCENARIO]... [--short]``: visit all states up to the bounds.
 
 With ``--seconds N`` or ``--seed S`` walk at random beyond it. With ``--write-docs`` the rows are written into
 docs/guarantees.md.
@@ -10,6 +10,7 @@ import random
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 
 from tests.explorer.catalogue import SCENARIOS
@@ -33,7 +34,7 @@ def main() -> int:
     with ProcessPoolExecutor(given.jobs, get_context("fork")) as pool:
         explore = partial(_explore, given)
         reports = map(explore, given.scenarios) if given.jobs == 1 else pool.map(explore, given.scenarios)
-        for report in reports:
+        for report in chain.from_iterable(reports):
             found |= bool(report.violations)
             if given.json:
                 _say(json.dumps(_describe(report)))
@@ -45,14 +46,14 @@ def main() -> int:
     return int(found)
 
 
-def _explore(given: argparse.Namespace, name: str) -> Report:
+def _explore(given: argparse.Namespace, name: str) -> list[Report]:
     """Explore one scenario, which another process can do as well."""
     scenario = SCENARIOS[name]
     if given.seconds is None and given.seed is None:
         search = TraceSearch if given.traces else Search
-        return search(scenario, _choose_bound(given, scenario), most=1 if given.first else 3).run()
+        return [search(scenario, each, most=1 if given.first else 3).run() for each in _choose_bounds(given, scenario)]
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
-    return walk(scenario, BEYOND, (given.seconds or 0.0) * given.jobs / len(given.scenarios), seed)
+    return [walk(scenario, BEYOND, (given.seconds or 0.0) * given.jobs / len(given.scenarios), seed)]
 
 
 def _parse() -> argparse.Namespace:
@@ -74,10 +75,10 @@ def _parse() -> argparse.Namespace:
     return given
 
 
-def _choose_bound(given: argparse.Namespace, scenario: Scenario) -> Bound:
+def _choose_bounds(given: argparse.Namespace, scenario: Scenario) -> list[Bound]:
     if given.bound is not None:
-        return Bound(**given.bound)
-    return (given.short and scenario.short) or scenario.deep or scenario.bound
+        return [Bound(**given.bound)]
+    return [scenario.short or scenario.bounds[0]] if given.short else scenario.bounds
 
 
 def _describe(report: Report) -> dict[str, object]:

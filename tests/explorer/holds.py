@@ -18,7 +18,7 @@ from tests.explorer.blob_service import BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.locks import BREAKS, TERM_SECONDS, acquire, find_lock, settings, target
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
+from tests.explorer.scenario import Bound, Effect, Rules, Scenario, Services, Violation
 from tests.explorer.updates import with_pair
 from tests.explorer.wire import Asked
 from tests.support.no_records import NoRecords
@@ -59,11 +59,13 @@ class Ghost(NamedTuple):
 
     disk: tuple[tuple[str, str], ...] = ()
     ends: tuple[tuple[str, Ended], ...] = ()
+    #: Whether the lock was held when a process has asked last, by a lease that a job had noted.
+    was_held: bool = False
     #: Whether a copy of a request has taken the lock again, after it was free, under the lease that a job had noted.
     is_taken_again: bool = False
 
 
-class HoldRules:
+class HoldRules(Rules):
     """A step says what the service knows, and releases what its own job holds, and nothing else."""
 
     def begin(self) -> Ghost:
@@ -72,8 +74,8 @@ class HoldRules:
     def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
         return ghost.disk
 
-    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
-        return ghost
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked, services: Services, now: float) -> Ghost:
+        return ghost._replace(was_held=_is_held(ghost, services, now))
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         if effect.asked.action == "PUT lease release" and effect.who not in ("H1", "R1"):
@@ -85,23 +87,14 @@ class HoldRules:
             return ghost._replace(is_taken_again=True)
         return ghost
 
-    def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
-        return ghost
-
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         _, name, text = event
         return ghost._replace(disk=with_pair(ghost.disk, name, text))
 
-    def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        return ghost
-
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
-        lease = find_lock(services).lease
-        # By a lease that a job has noted: that of an acquisition which was given up is held by no job.
-        is_held = lease is not None and lease.state(now) == "leased" and lease.id in dict(ghost.disk)
-        if who == "C1" and (ended.outcome == "held") is not is_held and ended.status != 53:
-            raise Violation(f"{who} says {ended.outcome}, and the lock is {'' if is_held else 'not '}held")
-        if who == "R1" and ended.status == 0 and is_held and not ghost.is_taken_again:
+        if who == "C1" and (ended.outcome == "held") is not ghost.was_held and ended.status != 53:
+            raise Violation(f"{who} says {ended.outcome}, and the lock was {'' if ghost.was_held else 'not '}held")
+        if who == "R1" and ended.status == 0 and _is_held(ghost, services, now) and not ghost.is_taken_again:
             raise Violation(f"{who} says that the lock is released, and it is held")
         if who in ("C2", "R2") and ended.status == 0:
             raise Violation(f"{who} took the lock of another job for its own")
@@ -114,6 +107,12 @@ class HoldRules:
 
     def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
         return None
+
+
+def _is_held(ghost: Ghost, services: Services, now: float) -> bool:
+    """Return whether a lease is held that a job has noted: that of an acquisition which was given up is of no job."""
+    lease = find_lock(services).lease
+    return lease is not None and lease.state(now) == "leased" and lease.id in dict(ghost.disk)
 
 
 def _hold(process: Process, own: JobScope, seconds: float = 20.0) -> str:

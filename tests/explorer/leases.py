@@ -17,9 +17,8 @@ from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
+from tests.explorer.scenario import STOPPED, STOPPED_BESIDE, Bound, Effect, Rules, Scenario, Services, Violation
 from tests.explorer.updates import with_pair
-from tests.explorer.wire import Asked
 from tests.support.no_records import NoRecords
 
 PATH = "site/a"
@@ -75,7 +74,7 @@ class Ghost(NamedTuple):
     lost: frozenset[str] = frozenset()
 
 
-class LeaseRules:
+class LeaseRules(Rules):
     """A break hits the holder that was shown, and each lease that is left is recorded, or told.
 
     One with a term that comes late after all went well ends by itself.
@@ -83,12 +82,6 @@ class LeaseRules:
 
     def begin(self) -> Ghost:
         return Ghost()
-
-    def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
-        return ()
-
-    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
-        return ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         if effect.asked.action == "PUT lease acquire":
@@ -106,9 +99,6 @@ class LeaseRules:
             return ghost._replace(broken=ghost.broken | {str(ghost.holder)})
         return ghost
 
-    def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
-        return ghost
-
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         kind, name, text = event
         if kind == "shows":
@@ -117,9 +107,6 @@ class LeaseRules:
             lost = ghost.lost | (ghost.broken & {who})
             return ghost._replace(lost=lost, releasing=ghost.releasing | {who})
         return ghost._replace(disk=with_pair(ghost.disk, name, text))
-
-    def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        return ghost
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         if ended.status not in (0, 42, 44, 49, 53, 74, 77):
@@ -198,10 +185,12 @@ def scenarios() -> Iterator[Scenario]:
     for name, run in one:
         yield _scenario(name, Program("A", run), bound=Bound(faults=2, kills=1), short=Bound(faults=1, kills=1))
     programs = Program("A", _hold_and_release), Program("C", _hold_and_release, after="A"), Program("B", _break)
-    yield _scenario("lease, broken", *programs, bound=Bound(faults=1), short=Bound())
+    yield _scenario("lease, broken", *programs, bound=Bound(faults=1), short=Bound(), stopped=STOPPED_BESIDE)
 
 
-def _scenario(name: str, *programs: Program, bound: Bound, short: Bound | None = None) -> Scenario:
+def _scenario(
+    name: str, *programs: Program, bound: Bound, short: Bound | None = None, stopped: Bound = STOPPED
+) -> Scenario:
     return Scenario(
         name=name,
         programs=programs,
@@ -209,6 +198,7 @@ def _scenario(name: str, *programs: Program, bound: Bound, short: Bound | None =
         rules=LeaseRules(),
         bound=bound,
         short=short or Bound(faults=1),
+        stopped=stopped,
         alphabet=_ALPHABET,
         slow_seconds=inf,
         judges_doubts=False,

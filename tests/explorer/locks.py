@@ -20,7 +20,7 @@ from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
+from tests.explorer.scenario import STOPPED_ALONE, Bound, Effect, Foreign, Rules, Scenario, Services, Violation
 from tests.explorer.updates import Even, with_pair
 from tests.explorer.wire import Asked
 from tests.support.no_records import NoRecords
@@ -37,6 +37,8 @@ _MARGIN_SECONDS = 1.0
 _HELD = ("held", "leased", "breaking")
 # That of a program that keeps no record.
 _OTHERS_LEASE = "0f000000-0000-4000-8000-000000000000"
+# The processes that show it.
+_SHOWING = ("V", "L")
 _ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.STORED, Fault.DATE_AHEAD, Fault.SLOW)
 
 
@@ -58,26 +60,29 @@ class Ghost(NamedTuple):
     fence: int = 0
     ends: tuple[tuple[str, Ended], ...] = ()
     killed: frozenset[str] = frozenset()
+    stopped: frozenset[str] = frozenset()
     #: When the lease of each ends that acquired or renewed one, as the service knows it.
     leases: tuple[tuple[str, float], ...] = ()
     #: The process that acquired the lease of the lock last, and when those of processes were broken.
     leased: str | None = None
     broken: tuple[tuple[str, float], ...] = ()
-    #: What a process has shown: the state, the holder, and when.
-    shown: tuple[str, str | None, float] | None = None
+    #: Whether the lock was held when one that shows it has asked last, and whether it was by another program.
+    looked: tuple[bool, bool] = (False, False)
 
 
-class LockRules:
+class LockRules(Rules):
     """One holder at a time, each with a higher fence; nothing is left of those that have ended."""
 
     def begin(self) -> Ghost:
         return Ghost()
 
-    def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
-        return ()
-
-    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
-        return ghost
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked, services: Services, now: float) -> Ghost:
+        if who not in _SHOWING:
+            return ghost
+        lock = find_lock(services)
+        # Who took the lease and left no record can be told from the holder before if its record is over.
+        is_over = json.loads(lock.meta(OWNER) or "{}").get("lease") == ""
+        return ghost._replace(looked=(service.is_locked(lock.lease, now), is_over and _is_of_other(lock.lease)))
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         blob: Blob | None = effect.after["blob"].blobs.get(effect.asked.path)
@@ -102,11 +107,11 @@ class LockRules:
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         match event:
             case "shows", state, holder:
-                return ghost._replace(shown=(state, holder, now))
+                self._check_shown(ghost, who, state, holder)
+                return ghost
             case "leaves", _:
                 held = dict(ghost.holders).get(who)
-                if held is not None and held.broken is not None and now > held.broken + _NOTICED_SECONDS:
-                    raise Violation(f"{who} goes on {now - held.broken:.0f} s after its lease was broken")
+                _check_noticed(ghost, f"{who} goes on", who, None if held is None else held.broken, now)
                 return ghost._replace(holders=with_pair(ghost.holders, who, None))
             case "renews", until:
                 _check_end(ghost, who, until)
@@ -117,8 +122,8 @@ class LockRules:
         broken = None if is_shared else dict(ghost.broken).get(who)
         if broken is None:
             self._check_beside(ghost, who, now, fence, is_shared=is_shared)
-        elif now > broken + _NOTICED_SECONDS:
-            raise Violation(f"{who} begins {now - broken:.0f} s after its lease was broken")
+        else:
+            _check_noticed(ghost, f"{who} begins", who, broken, now)
         held = Holding(until, is_shared, fence, broken)
         return ghost._replace(holders=with_pair(ghost.holders, who, held), fence=max(fence, ghost.fence))
 
@@ -130,27 +135,27 @@ class LockRules:
         if not is_shared and fence <= ghost.fence:
             raise Violation(f"{who} has fence {fence}, after {ghost.fence}")
 
+    def _check_shown(self, ghost: Ghost, who: str, state: str, holder: str | None) -> None:
+        was_held, is_unknown = ghost.looked
+        if holder is not None and is_unknown:
+            raise Violation(f"{who} shows {holder} as the holder, and it is another program")
+        if (state in _HELD) is not was_held:
+            raise Violation(f"{who} shows {state}, and the lock was {'' if was_held else 'not '}held")
+
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
         holders = with_pair(ghost.holders, who, None)
         return ghost._replace(holders=holders, killed=ghost.killed | {who})
 
+    def see_stop(self, ghost: Ghost, who: str, now: float) -> Ghost:
+        return ghost._replace(stopped=ghost.stopped | {who})
+
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
-        lease = find_lock(services).lease
-        if ended.status == 75 and (lease is None or lease.id != _OTHERS_LEASE):
+        if ended.status == 75 and not _is_of_other(find_lock(services).lease) and who not in ghost.stopped:
             raise Violation(f"{who} waits for ever")
         # A release without an answer, of a lease that is still held when the time is up, may come yet.
         is_open = (ended.status, ended.outcome) == (74, "lease_outcome_unknown")
         if ended.status not in (0, 44, 53, 75, 77) and not is_open:
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
-        if ghost.shown is not None and ended.outcome == "shown":
-            # Who took the lease and left no record can be told from the holder before if its record is over.
-            state, holder, now = ghost.shown
-            record = json.loads(find_lock(services).meta(OWNER) or "{}")
-            if holder is not None and record.get("lease") == "" and lease is not None and lease.id == _OTHERS_LEASE:
-                raise Violation(f"{who} shows {holder} as the holder, and it is another program")
-            is_held = service.is_locked(lease, now)
-            if (state in _HELD) is not is_held:
-                raise Violation(f"{who} shows {state}, and the lock is {'' if is_held else 'not '}held")
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))
 
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
@@ -163,12 +168,22 @@ class LockRules:
         return None
 
 
+def _is_of_other(lease: service.Lease | None) -> bool:
+    return lease is not None and lease.id == _OTHERS_LEASE
+
+
 def _take_again(ghost: Ghost, who: str) -> Ghost:
     """Note that a late copy has undone a break, before another held the lock: its holder holds it as before."""
     held = dict(ghost.holders).get(who)
     if held is None or held.fence < ghost.fence:
         return ghost
     return ghost._replace(holders=with_pair(ghost.holders, who, held._replace(broken=None)))
+
+
+def _check_noticed(ghost: Ghost, does: str, who: str, broken: float | None, now: float) -> None:
+    """See that a break is noticed in time, but by one that was stopped: its command ends with its lease."""
+    if broken is not None and now > broken + _NOTICED_SECONDS and who not in ghost.stopped:
+        raise Violation(f"{does} {now - broken:.0f} s after its lease was broken")
 
 
 def _check_end(ghost: Ghost, who: str, until: float) -> None:
@@ -254,13 +269,15 @@ def _runner(
         request = LockRequest(target(process), is_shared=is_shared)
         held = acquire(process, request, deadline)
         process.rest(held)
-        process.tell("holds", held.ends, held.fence, is_shared)
-        is_lost = False
-        if is_renewed:
-            is_lost = _work(process, held, holds)
-        else:
-            process.sleep(max(0.0, min(process.now + holds, held.ends - _MARGIN_SECONDS) - process.now))
-        process.tell("leaves", is_lost)
+        # Its guardian starts no command so late.
+        is_lost = process.now >= held.ends - _MARGIN_SECONDS
+        if not is_lost:
+            process.tell("holds", held.ends, held.fence, is_shared)
+            if is_renewed:
+                is_lost = _work(process, held, holds)
+            else:
+                process.sleep(min(holds, held.ends - _MARGIN_SECONDS - process.now))
+            process.tell("leaves", is_lost)
         if is_lost:
             return "lost"
         try:
@@ -315,6 +332,8 @@ def _take(services: Services, now: float) -> Services | None:
     return {**services, "blob": blobs.with_lease(PATH, service.Lease(_OTHERS_LEASE, inf, inf))}
 
 
+# Of three processes, whose orders are many.
+_STOPPED = Bound(stops=1, switches=0)
 BREAKS: dict[str, Foreign] = {"breaks the lease": _break}
 
 
@@ -322,12 +341,14 @@ def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of locks."""
     both = _runner("A", is_renewed=False), _runner("B", is_renewed=False)
     deep: dict[str, Any] = {"deep": Bound(faults=1, kills=1, switches=0), "is_symmetric": True}
+    deep |= {"stopped": STOPPED_ALONE}
     yield _scenario("lock, two runs", *both, bound=Bound(kills=1), short=Bound(), **deep)
-    # While A is stopped, B has come and gone, and A's time for its record is over when it goes on.
+    # While one is stopped, another comes and goes, and its time for its record is over when it goes on.
     quick = _runner("B", holds=0.0, is_renewed=False), _runner("C", begins=8.0, holds=0.0, is_renewed=False)
-    yield _scenario("lock, stopped before its record", both[0], *quick, bound=Bound(stops=1, switches=1))
+    stopped: dict[str, Any] = {"bound": Bound(kills=1, switches=0), "stopped": _STOPPED}
+    yield _scenario("lock, stopped before its record", both[0], *quick, **stopped)
     waiter = _runner("C", begins=1.0, is_renewed=False)
-    three: dict[str, Any] = {"bound": Bound(kills=1), "is_symmetric": True}
+    three: dict[str, Any] = {"bound": Bound(kills=1), "stopped": _STOPPED, "is_symmetric": True}
     yield _scenario("lock, two runs and a waiter", *both, waiter, **three)
     lost: dict[str, Any] = {"bound": Bound(faults=1, switches=0), "deep": Bound(faults=1, kills=1, switches=0)}
     one = (Fault.LOST_AFTER,)
@@ -338,7 +359,7 @@ def scenarios() -> Iterator[Scenario]:
         _runner("B", begins=5.0),
         bound=Bound(faults=1),
         short=Bound(faults=1),
-        mortal=(),
+        stopped=STOPPED_ALONE,
         alphabet=(Fault.DELAYED,),
     )
     yield _scenario(
@@ -353,8 +374,9 @@ def scenarios() -> Iterator[Scenario]:
         "lock, broken beside a waiter",
         _runner("A", holds=12.0),
         _runner("B", begins=5.0),
-        bound=Bound(foreign=1),
+        bound=Bound(foreign=1, kills=1),
         short=Bound(foreign=1),
+        stopped=Bound(foreign=1, stops=1, switches=0),
         foreign=BREAKS,
     )
     yield _scenario(
@@ -364,12 +386,13 @@ def scenarios() -> Iterator[Scenario]:
         _runner("A", begins=1.0, holds=1.0),
         bound=Bound(kills=1),
         short=Bound(),
+        stopped=_STOPPED,
         page=1,
     )
     yield _scenario(
         "lock, shown",
         _runner("A"),
-        _shower("S", after="A"),
+        _shower("V", after="A"),
         bound=Bound(faults=1, kills=1, foreign=1),
         short=Bound(kills=1, foreign=1),
         foreign={**BREAKS, "takes the lease": _take},
@@ -380,6 +403,7 @@ def scenarios() -> Iterator[Scenario]:
         "lock, broken and taken again", _runner("A", holds=12.0), alphabet=(Fault.LATE,), foreign=BREAKS, **late
     )
     twice: dict[str, Any] = {"bound": Bound(faults=1), "deep": Bound(faults=1, foreign=2, switches=0)}
+    twice |= {"stopped": STOPPED_ALONE}
     both = _runner("A", holds=12.0), _runner("B", begins=5.0)
     yield _scenario("lock, taken again after another", *both, alphabet=(Fault.LATE,), foreign=BREAKS, **twice)
     both = _runner("A"), _lister("L", after="A")

@@ -14,14 +14,17 @@ def write_table(name: str, head: str, rows: Iterable[str], order: Iterable[str])
     """
     text = PAGE.read_text()
     before = find_table(name, text)
-    known = {find_first(row): row for row in [*before.strip().splitlines()[2:], *rows]}
-    table = "\n".join([head, *(known[each] for each in order if each in known)])
+    known = {**group(before.splitlines()[2:]), **group(rows)}
+    table = "\n".join([head, *(row for each in order for row in known.get(each, ()))])
     PAGE.write_text(text.replace(before, table))
 
 
-def find_first(row: str) -> str:
-    """Return the first cell of a row."""
-    return row.split(" | ", maxsplit=1)[0].removeprefix("| ")
+def group(rows: Iterable[str]) -> dict[str, list[str]]:
+    """Return rows by their first cells."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row.split(" | ", maxsplit=1)[0].removeprefix("| "), []).append(row)
+    return found
 
 
 def find_table(name: str, text: str | None = None) -> str:

@@ -34,7 +34,7 @@ class Bound(NamedTuple):
     faults: int = 0
     foreign: int = 0
     kills: int = 0
-    #: How often time passes while a process is stopped.
+    #: How often a process is stopped, and continued later.
     stops: int = 0
     #: How often another process goes on although the one that acted last could go on itself; None is without a bound.
     switches: int | None = None
@@ -44,6 +44,12 @@ class Bound(NamedTuple):
         said = [_pluralize(count, word) for word, count in words if count]
         said += [] if self.switches is None else [_pluralize(self.switches, "switch")]
         return ", ".join(said) or "no fault"
+
+
+#: Bounds with a stop: of one process, or two whose steps are few; of two; and of two that do not take turns.
+STOPPED = Bound(faults=1, kills=1, stops=1)
+STOPPED_BESIDE = Bound(kills=1, stops=1)
+STOPPED_ALONE = Bound(kills=1, stops=1, switches=0)
 
 
 def _pluralize(count: int, word: str) -> str:
@@ -68,21 +74,29 @@ class Rules(Protocol):
 
     def find_given(self, ghost: Any, program: Program) -> tuple[tuple[str, str], ...]:
         """Return what a process finds on its machine at its begin: names, and texts."""
+        return ()
 
-    def see_sent(self, ghost: Any, who: str, asked: Asked) -> Any:
-        """Take note of a request that was sent, whatever becomes of it."""
+    def see_sent(self, ghost: Any, who: str, asked: Asked, services: Services, now: float) -> Any:
+        """Take note of a request before the services have it, whatever becomes of it."""
+        return ghost
 
     def see_effect(self, ghost: Any, effect: Effect) -> Any:
         """Take note of a request that was done."""
 
     def see_foreign(self, ghost: Any, before: Services, after: Services) -> Any:
         """Take note of what a program did that is not azguard."""
+        return ghost
 
     def see_told(self, ghost: Any, who: str, event: tuple[Any, ...], now: float) -> Any:
         """Take note of what a process told."""
 
     def see_kill(self, ghost: Any, who: str) -> Any:
         """Take note that a process was killed."""
+        return ghost
+
+    def see_stop(self, ghost: Any, who: str, now: float) -> Any:
+        """Take note that a process was stopped."""
+        return ghost
 
     def see_end(self, ghost: Any, who: str, ended: Ended, services: Services, now: float) -> Any:
         """Take note of the end of a process."""
@@ -111,13 +125,15 @@ class Scenario:
     bound: Bound
     #: That of the short tests; None leaves it to walks at random.
     short: Bound | None
-    #: That of ``pytest -m thorough`` and of ``python -m tests.explorer``.
+    #: That of ``pytest -m thorough`` and of ``python -m tests.explorer``, beside ``stopped``.
     deep: Bound | None = None
+    #: That in which a process is stopped and continued.
+    stopped: Bound = STOPPED
     foreign: Mapping[str, Foreign] = field(default_factory=dict)
     #: What other programs may do that a doubt is judged by; None is what they do here.
     beyond: Mapping[str, Foreign] | None = None
     alphabet: tuple[Fault, ...] = faults.USUAL
-    #: How far time may move while a process has something to send, which is then slow; more is a stop.
+    #: How far time may move while a process has something to send, which is then slow.
     slow_seconds: float = 1.0
     #: Whether a doubt is a violation that only one truth explains: see ``doubts``.
     judges_doubts: bool = True
@@ -126,5 +142,10 @@ class Scenario:
     #: Whether the first two processes differ in their names alone: then the first one is the first to act.
     is_symmetric: bool = False
     #: Whether each process counts its own pauses alone, and so is not told for how long it was slow: for what goes by
-    #: versions, which is then the same at any time.
+    #: versions, which is then the same at any time. Where processes are stopped, they are told.
     has_own_clocks: bool = False
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """Return all bounds that ``pytest -m thorough`` and ``python -m tests.explorer`` exhaust."""
+        return [self.deep or self.bound, self.stopped]

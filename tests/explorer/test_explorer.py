@@ -13,7 +13,6 @@ from tests.support import thorough
 
 # How often each scenario is walked through at random: a slow machine and a quick one take the same walks.
 _WALKS = 100 if thorough.is_alone() else 25 if thorough.is_on() else 10
-EXHAUSTED = {name: each for name, each in SCENARIOS.items() if thorough.is_on() or each.short is not None}
 # Whose traces are checked up to the bound of the short tests, and how many of each.
 TRACED = dict(thorough.some(pair for pair in SCENARIOS.items() if pair[1].short is not None))
 _TRACES = inf if thorough.is_alone() else thorough.count(200, 20)
@@ -21,15 +20,19 @@ _TRACES = inf if thorough.is_alone() else thorough.count(200, 20)
 pytestmark = pytest.mark.thorough
 
 
-def _choose_bound(scenario: Scenario) -> Bound:
+def _choose_bounds(scenario: Scenario) -> list[Bound]:
     if thorough.is_alone():
-        return scenario.deep or scenario.bound
-    return scenario.bound if thorough.is_on() else scenario.short or scenario.bound
+        return scenario.bounds
+    chosen = scenario.bound if thorough.is_on() else scenario.short
+    return [] if chosen is None else [chosen]
 
 
-@pytest.mark.parametrize("scenario", EXHAUSTED.values(), ids=EXHAUSTED.keys())
-def test_nothing_is_violated_in_any_schedule_up_to_the_bound(scenario: Scenario) -> None:
-    report = Search(scenario, _choose_bound(scenario)).run()
+EXHAUSTED = {f"{each.name}: {bound}": (each, bound) for each in SCENARIOS.values() for bound in _choose_bounds(each)}
+
+
+@pytest.mark.parametrize(("scenario", "bound"), EXHAUSTED.values(), ids=EXHAUSTED.keys())
+def test_nothing_is_violated_in_any_schedule_up_to_the_bound(scenario: Scenario, bound: Bound) -> None:
+    report = Search(scenario, bound).run()
     assert (report.violations, report.is_complete) == ([], True)
 
 

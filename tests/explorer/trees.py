@@ -21,9 +21,18 @@ from tests.explorer import foreign
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.foreign import PATH
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
+from tests.explorer.scenario import (
+    STOPPED,
+    STOPPED_BESIDE,
+    Bound,
+    Effect,
+    Foreign,
+    Rules,
+    Scenario,
+    Services,
+    Violation,
+)
 from tests.explorer.updates import ONCE, REFUSED, with_pair
-from tests.explorer.wire import Asked
 from tests.explorer.world import UNKNOWN
 
 _FOLDER = Path(__file__).parents[1] / "data" / "tree"
@@ -41,7 +50,7 @@ class Ghost(NamedTuple):
     touched: frozenset[str] = frozenset()
 
 
-class TreeRules:
+class TreeRules(Rules):
     """Each file ends as it is said, no other version goes than was listed, and a second run knows the first."""
 
     def __init__(self, *, deletes: bool, is_again: bool) -> None:
@@ -51,12 +60,6 @@ class TreeRules:
 
     def begin(self) -> Ghost:
         return Ghost()
-
-    def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
-        return ()
-
-    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
-        return ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         path = effect.asked.path
@@ -94,9 +97,6 @@ class TreeRules:
         """Return whether this process has applied a write, or the run before that it is again."""
         appliers = dict(ghost.applied).get(path, ())
         return bool(appliers) if self._is_again and not self._deletes else who in appliers
-
-    def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        return ghost
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         if ended.status not in (0, 20, 42, 53):
@@ -222,6 +222,7 @@ def _scenario(
         rules=rules,
         bound=bound,
         short=Bound(faults=1),
+        stopped=STOPPED if second.after else STOPPED_BESIDE,
         deep=deep,
         foreign=_FOREIGN,
         alphabet=ONCE,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.updates import BlobContent
+from azguard.requests.deadline import SETTLE_SECONDS
 from azguard.requests.lineage import Lineage, new_op
 from azguard.updates.doubt import find_status
 from azguard.updates.local_runs import WriteJournal
@@ -21,7 +22,7 @@ from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.foreign import BEYOND, CREATED_AGAIN, FOREIGN, LINEAGE, PATH, TRIMS
 from tests.explorer.player import LAST_BREATH, Ended, Process, Program
-from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
+from tests.explorer.scenario import STOPPED_ALONE, Bound, Effect, Rules, Scenario, Services, Violation
 from tests.explorer.wire import Asked
 
 # These say that nothing was applied, and that nothing will be.
@@ -80,9 +81,15 @@ class Ghost(NamedTuple):
     recorded: frozenset[str] = frozenset()
     #: The lease that each process has acquired.
     leases: tuple[tuple[str, str], ...] = ()
+    #: When each process was stopped.
+    stopped: tuple[tuple[str, float], ...] = ()
+    #: The processes that have sent nothing since they gave their lease back.
+    giving_back: frozenset[str] = frozenset()
+    #: Those that were asked for the op of another, or came with another change, once it was applied.
+    informed: frozenset[str] = frozenset()
 
 
-class UpdateRules:
+class UpdateRules(Rules):
     """Exit 0 is applied exactly once, a refusal never, and nothing is overwritten that was not read."""
 
     def __init__(self, programs: tuple[Program, ...], *, creates: bool = False, knows: bool = True) -> None:
@@ -106,10 +113,13 @@ class UpdateRules:
         found: Blob | None = services["blob"].blobs.get(PATH)
         return found
 
-    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked, services: Services, now: float) -> Ghost:
         """Note that a lease was given back, as far as azguard can do it: if that is lost, it ends by itself."""
-        is_release = asked.action == "PUT lease release"
-        return ghost._replace(leases=with_pair(ghost.leases, who, None)) if is_release else ghost
+        if who in self._others and self._ops[who] in dict(ghost.applied):
+            ghost = ghost._replace(informed=ghost.informed | {who})
+        if asked.action != "PUT lease release":
+            return ghost._replace(giving_back=ghost.giving_back - {who})
+        return ghost._replace(leases=with_pair(ghost.leases, who, None), giving_back=ghost.giving_back | {who})
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         before, after = self.find(effect.before), self.find(effect.after)
@@ -137,7 +147,9 @@ class UpdateRules:
     def _note(self, ghost: Ghost, effect: Effect, after: Blob) -> Ghost:
         """Note what an effect has acquired and recorded."""
         op, asked = self._ops[effect.who], effect.asked
-        if asked.action == "PUT lease acquire" and effect.who not in dict(ghost.ends):
+        # A late copy that comes while one is stopped that has done all but end is none that it could know of.
+        is_over = effect.who in ghost.giving_back and effect.who in dict(ghost.stopped)
+        if asked.action == "PUT lease acquire" and effect.who not in dict(ghost.ends) and not is_over:
             lease_id = asked.header("x-ms-proposed-lease-id")
             ghost = ghost._replace(leases=with_pair(ghost.leases, effect.who, lease_id))
         is_recorded = _is_named(op, after.meta(LINEAGE) or "")
@@ -167,6 +179,9 @@ class UpdateRules:
         forgotten = ghost.forgotten | (ghost.wiped & {op})
         return ghost._replace(settled=ghost.settled | {op}, forgotten=forgotten)
 
+    def see_stop(self, ghost: Ghost, who: str, now: float) -> Ghost:
+        return ghost._replace(stopped=with_pair(ghost.stopped, who, now))
+
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         op = self._ops[who]
         appliers = dict(ghost.applied).get(op, ())
@@ -178,11 +193,14 @@ class UpdateRules:
         )
         if ended.status == 0 and len(appliers) != 1 and not is_done:
             raise Violation(f"{who} ended 0 ({ended.outcome}), and {op} was not applied")
-        if ended.status in REFUSED and self._is_denied(ghost, who, appliers):
+        # docs/guarantees.md says that a run knows nothing of a settled one before it if it reaches no service in time.
+        is_blind = ended.outcome == "cut_off" and op in ghost.settled and who in dict(ghost.stopped)
+        if ended.status in REFUSED and self._is_denied(ghost, who, appliers) and not is_blind:
             raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied")
         if ended.status not in (0, 74, *REFUSED):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
-        if ended.status == 74 and self._knows and ghost.is_alone:
+        is_late = now > dict(ghost.stopped).get(who, now) + SETTLE_SECONDS
+        if ended.status == 74 and self._knows and ghost.is_alone and not is_late:
             raise Violation(f"{who} ended 74 ({ended.outcome}), and no other program has written")
         blob = self.find(services)
         if blob is not None and blob.lease is not None and dict(ghost.leases).get(who) == blob.lease.id:
@@ -197,11 +215,15 @@ class UpdateRules:
         appliers = dict(ghost.applied).get(op, ())
         if ended.outcome == "committed" and not appliers and not self._is_there(op, services):
             raise Violation(f"{who} says of {op} that it was applied, and it was not")
-        if ended.outcome == "not_committed" and appliers and op not in ghost.forgotten:
+        if ended.outcome == "not_committed" and who in ghost.informed and op not in ghost.forgotten:
             raise Violation(f"{who} says of {op} that it was not applied, and it was")
         if ended.outcome == "applied_before" and self._others[who] == "changes":
             raise Violation(f"{who} took the key of another change for its own")
-        if ended.status not in (0, 2, 44, 45, 53, 74):
+        self._check_status(ghost, who, ended, 0, 2, 44, 45, 53, 74)
+
+    def _check_status(self, ghost: Ghost, who: str, ended: Ended, *known: int) -> None:
+        """Check the exit status of a process; one that was stopped may give up."""
+        if ended.status not in known and not (ended.status == 75 and who in dict(ghost.stopped)):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
 
     def _find_done(self, ghost: Ghost, op: str) -> list[str]:
@@ -326,6 +348,7 @@ def scenarios() -> Iterator[Scenario]:
         updater("B", **lease),
         bound=Bound(faults=1),
         slow_seconds=0.0,
+        stopped=STOPPED_ALONE,
         is_symmetric=True,
         deep=Bound(faults=1, foreign=1, switches=1),
     )

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.errors import OutcomeUnknown
+from azguard.errors import LockLost, OutcomeUnknown
 from azguard.processes.command_place import CommandEnd, CommandOrder
+from azguard.processes.guardian_process import MARGIN_SECONDS
 from azguard.requests.deadline import Deadline
 from azguard.tables.writes import EntityWrite
 from azguard.worker.once import OnceClaim, OnceTable
@@ -18,7 +19,7 @@ from tests.explorer import player
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.queue_service import Message, QueueService
-from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
+from tests.explorer.scenario import STOPPED_ALONE, STOPPED_BESIDE, Bound, Effect, Rules, Scenario, Services, Violation
 from tests.explorer.table_service import TableService
 from tests.explorer.updates import with_pair
 from tests.explorer.wire import Asked
@@ -51,7 +52,7 @@ class Ghost(NamedTuple):
     ends: tuple[tuple[str, Ended], ...] = ()
 
 
-class WorkerRules:
+class WorkerRules(Rules):
     """No message is lost, no key runs beside itself, and none that was noted as done runs again."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
@@ -60,10 +61,7 @@ class WorkerRules:
     def begin(self) -> Ghost:
         return Ghost()
 
-    def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
-        return ()
-
-    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked, services: Services, now: float) -> Ghost:
         if not asked.changes or dict(ghost.sent).get(who, (None, False))[0] == asked:
             return ghost
         return ghost._replace(sent=with_pair(ghost.sent, who, (asked, False)))
@@ -82,9 +80,6 @@ class WorkerRules:
             if is_gone and key in ghost.succeeded and key not in ghost.noted:
                 raise Violation(f"{effect.who} deleted {key} before it was noted as done")
         return ghost._replace(sent=_note(ghost.sent, effect), doubted=_note(ghost.doubted, effect))
-
-    def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
-        return ghost
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         if event[0] == "doubts":
@@ -157,6 +152,8 @@ class _Place(Workplace):
         self._left = 0.0
 
     def start(self, order: CommandOrder) -> None:
+        if self._process.now >= order.ends - order.grace - MARGIN_SECONDS:
+            raise LockLost("the claim is about to end")
         self._key, self._left = order.stdin.decode(), _COMMAND_SECONDS
         self._process.tell("starts", self._key, order.ends)
 
@@ -246,6 +243,8 @@ def _worker(name: str, *, begins: float = 0.0) -> Program:
     return Program(name, main, begins=begins)
 
 
+# Each has a kill in its other bound.
+_STOPPED = Bound(faults=1, stops=1, switches=0)
 _ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.STORED)
 
 
@@ -253,17 +252,18 @@ def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of workers."""
     both = _worker("A"), _worker("B")
     alike: dict[str, Any] = {"is_symmetric": True}
-    turns: dict[str, Any] = {"deep": Bound(faults=1, kills=1, switches=1), **alike}
+    turns: dict[str, Any] = {"deep": Bound(faults=1, kills=1, switches=1), "stopped": STOPPED_BESIDE, **alike}
     yield _scenario("workers", ("m1", "m2"), *both, bound=Bound(faults=1, kills=1, switches=0), **turns)
     one = ("workers, one message", ("m1",), *both)
-    yield _scenario(*one, bound=Bound(faults=1, kills=1), short=Bound(kills=1), **alike)
+    yield _scenario(*one, bound=Bound(faults=1, kills=1), short=Bound(kills=1), stopped=_STOPPED, **alike)
     yield _scenario(
         "workers, one stopped",
         ("m1",),
         _worker("A"),
         _worker("B", begins=_VISIBILITY_SECONDS + 1.0),
-        bound=Bound(faults=1, kills=1, stops=1, switches=0),
+        bound=Bound(faults=1, kills=1, switches=0),
         short=Bound(faults=1, kills=1, switches=0),
+        stopped=_STOPPED,
         alphabet=(Fault.LOST_AFTER, Fault.LATE, Fault.DATE_AHEAD),
     )
     # So long that its claim is over when another takes the message, and it goes on while that one runs.
@@ -272,14 +272,23 @@ def scenarios() -> Iterator[Scenario]:
         ("m1",),
         _worker("A"),
         _worker("B", begins=_CLAIM_SECONDS + 5.0),
-        bound=Bound(faults=1, stops=1, switches=1),
+        bound=Bound(faults=1, kills=1, switches=1),
         short=Bound(stops=1, switches=1),
+        stopped=_STOPPED,
         alphabet=(Fault.LOST_AFTER, Fault.LATE),
     )
     # After the message can be received again, and before the claim of one that was killed has ended.
+    early_bounds: dict[str, Any] = {"bound": Bound(kills=1), "short": Bound(kills=1), "stopped": STOPPED_BESIDE}
     early = _worker("A"), _worker("B", begins=_CLAIM_SECONDS - 10.0)
-    yield _scenario("workers, before the end of a claim", ("m1",), *early, bound=Bound(kills=1), short=Bound(kills=1))
-    yield _scenario("worker, poison", ("bad",), _worker("A"), _worker("B", begins=35.0), bound=Bound(faults=1, kills=1))
+    yield _scenario("workers, before the end of a claim", ("m1",), *early, **early_bounds)
+    yield _scenario(
+        "worker, poison",
+        ("bad",),
+        _worker("A"),
+        _worker("B", begins=35.0),
+        bound=Bound(faults=1, kills=1),
+        stopped=STOPPED_ALONE,
+    )
 
 
 def _scenario(

@@ -1,8 +1,8 @@
 """One state of everything, and the steps that lead out of it.
 
 A step is: a process sends its request, which meets a fault or none; a program that is not azguard writes; a process is
-killed; a request that is under way arrives; time passes until the next process that waits goes on. Time passes while a
-process has something to send only if that process is stopped, which the bound counts.
+killed, or stopped, or continued; a request that is under way arrives; time passes until the next process that waits
+goes on. While a process has something to send, and is not stopped, no time passes but what makes it slow.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,9 @@ from tests.explorer.wire import Answer, Asked, Silence
 
 #: The exit status of a process that does not know how its write ended.
 UNKNOWN = 74
+#: A process that was stopped goes on so much later, or earlier, after any step of another: longer than what a lease, a
+#: claim, a record and a deadline last here.
+STOP_SECONDS = 100.0
 
 
 class ProcessState(NamedTuple):
@@ -32,6 +35,7 @@ class ProcessState(NamedTuple):
     #: The versions that it was told of, in that order: see ``names``.
     versions: tuple[str, ...] = ()
     is_killed: bool = False
+    is_stopped: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -117,6 +121,7 @@ class World:
         self._watch = watch
         self.bound = bound
         self._player = player
+        self._has_own_clocks = scenario.has_own_clocks and not bound.stops
         self._names = [each.name for each in scenario.programs]
         #: What services, by their digests, answered at a time, and what they are then; None is unchanged.
         self._answers: dict[tuple[int, Asked, float], tuple[Any, Answer]] = {}
@@ -147,11 +152,22 @@ class World:
             yield from (Choice("killed", index) for index in range(len(state.processes)) if self._lingers(state, index))
         if state.left.foreign:
             yield from (Choice("foreign", what=name) for name in self.scenario.foreign)
-        wakes = [each.wakes for each in state.processes if each.wakes is not None]
-        if wakes:
-            is_stop = bool(ready) and min(wakes) - state.now > self.scenario.slow_seconds
-            if state.left.stops or not is_stop:
-                yield Choice("time", int(is_stop))
+        yield from self._pauses(state, is_idle=not ready)
+
+    def _pauses(self, state: State, *, is_idle: bool) -> Iterator[Choice]:
+        """Yield what can be done about the processes that wait."""
+        wakes = {index: each.wakes for index, each in enumerate(state.processes) if each.wakes is not None}
+        if not wakes:
+            return
+        soon = min(wakes.values())
+        if is_idle or soon - state.now <= self.scenario.slow_seconds:
+            yield Choice("time")
+        for index, when in wakes.items():
+            process = state.processes[index]
+            if process.is_stopped and when - state.now < STOP_SECONDS:
+                yield Choice("continues", index)
+            if state.left.stops and when == soon and process.node is not None and not process.is_stopped:
+                yield Choice("stopped", index, False)
 
     def _lingers(self, state: State, index: int) -> bool:
         node = state.processes[index].node
@@ -167,6 +183,8 @@ class World:
             yield Choice("killed", index, False)
             if asked.changes:
                 yield Choice("killed", index, True)
+        if state.left.stops:
+            yield from (Choice("stopped", index, is_sent) for is_sent in (False, True))
 
     def _list_faults(self, index: int, *, changes: bool, is_first: bool) -> tuple[Choice, ...]:
         alphabet = self.scenario.alphabet
@@ -196,13 +214,19 @@ class World:
                 return state._replace(services=changed, left=left, ghost=ghost)
             case "killed":
                 return self._kill(state, choice.number, is_sent=choice.what)
-        return self._pass_time(state, is_stop=bool(choice.number))
+            case "stopped":
+                return self._stop(state, choice.number, is_sent=choice.what)
+            case "continues":
+                return self._wake(state, choice.number)
+        return self._pass_time(state)
 
     def describe(self, state: State, choice: Choice, after: State) -> str:
         """Return a step as a line of a story."""
         match choice.kind:
-            case "sends" | "killed":
+            case "sends" | "killed" | "stopped":
                 return self._describe_request(state, choice, after)
+            case "continues":
+                return f"{self._names[choice.number]}: continued"
             case "arrives":
                 who, asked = state.under_way[choice.number]
                 return f"{who}: {stories.describe(asked)} arrives late → {self._last_answer(state, who, asked)}"
@@ -212,11 +236,12 @@ class World:
 
     def _describe_request(self, state: State, choice: Choice, after: State) -> str:
         if not state.processes[choice.number].is_ready:
-            return f"{self._names[choice.number]}: killed before it has ended"
+            rest = "killed before it has ended" if choice.kind == "killed" else "stopped while it waits"
+            return f"{self._names[choice.number]}: {rest}"
         who, asked = self._names[choice.number], state.processes[choice.number].asked
-        if choice.kind == "killed":
+        if choice.kind != "sends":
             return f"{who}: {stories.describe(asked)} → " + (
-                "applied; killed" if choice.what else "killed before it is sent"
+                f"applied; {choice.kind}" if choice.what else f"{choice.kind} before it is sent"
             )
         node = after.processes[choice.number].node
         assert node is not None
@@ -228,6 +253,20 @@ class World:
         return answer.code if answer.status >= 300 else f"{answer.status} {answer.header('ETag') or ''}".strip()
 
     def _send(self, state: State, index: int, fault: Fault | None) -> State:
+        state, told = self._deliver(state, index, fault)
+        process = state.processes[index]
+        if told is None:
+            return state
+        if told is Silence.TIMEOUT or fault is Fault.DELAYED:
+            patience = process.asked.patience
+            seconds = min(patience, faults.DELAY_SECONDS) if fault is Fault.DELAYED else patience
+            if seconds == patience:
+                told = Silence.TIMEOUT
+            return _put(state, index, process._replace(wakes=state.now + seconds, answer=told))
+        return self._go_on(state, index, told)
+
+    def _deliver(self, state: State, index: int, fault: Fault | None) -> tuple[State, Answer | Silence | None]:
+        """Let a request meet a fault, and return what its sender is told; None if it has yet to send it."""
         who, process = self._names[index], state.processes[index]
         asked = process.asked
         assert process.node is not None
@@ -236,9 +275,10 @@ class World:
             left = left._replace(switches=left.switches - 1)
         if fault is not None:
             left = left._replace(faults=left.faults - 1)
-        state = state._replace(left=left, active=index, ghost=self.scenario.rules.see_sent(state.ghost, who, asked))
+        ghost = self.scenario.rules.see_sent(state.ghost, who, asked, state.services, state.now)
+        state = state._replace(left=left, active=index, ghost=ghost)
         if fault is Fault.AHEAD:
-            return self._apply(state, who, asked)[0]
+            return self._apply(state, who, asked)[0], None
         answer: Answer | None = None
         for _ in range(faults.times_applied(fault)):
             state, answer = self._apply(state, who, asked)
@@ -248,13 +288,8 @@ class World:
         told = faults.spoil(fault, answer, stored, state.now)
         if isinstance(told, Answer) and fault is not Fault.STORED:
             told, versions = names.to_process(told, process.versions, self.scenario.programs[index].own)
-            process = process._replace(versions=versions)
-        if told is Silence.TIMEOUT or fault is Fault.DELAYED:
-            seconds = min(asked.patience, faults.DELAY_SECONDS) if fault is Fault.DELAYED else asked.patience
-            if seconds == asked.patience:
-                told = Silence.TIMEOUT
-            return _put(state, index, process._replace(wakes=state.now + seconds, answer=told))
-        return self._go_on(_put(state, index, process), index, told)
+            state = _put(state, index, process._replace(versions=versions))
+        return state, told
 
     def _apply(self, state: State, who: str, asked: Asked) -> tuple[State, Answer]:
         service, answer = self._ask(state, asked)
@@ -285,9 +320,18 @@ class World:
         node = self._player.end(KILLED) if self._player.forgets else process.node
         return self._settle(_put(state, index, ProcessState(node, is_killed=True)))
 
-    def _pass_time(self, state: State, *, is_stop: bool) -> State:
-        if is_stop:
-            state = state._replace(left=state.left._replace(stops=state.left.stops - 1))
+    def _stop(self, state: State, index: int, *, is_sent: bool) -> State:
+        """Let a process go on so much later, before it sends its request or before it hears the answer, or waits."""
+        told = state.processes[index].answer
+        if is_sent:
+            state, told = self._deliver(state, index, None)
+        process = state.processes[index]
+        wakes = round((state.now if process.wakes is None else process.wakes) + STOP_SECONDS, 6)
+        ghost = self.scenario.rules.see_stop(state.ghost, self._names[index], state.now)
+        state = state._replace(left=state.left._replace(stops=state.left.stops - 1), ghost=ghost)
+        return _put(state, index, process._replace(wakes=wakes, answer=told, is_stopped=True))
+
+    def _pass_time(self, state: State) -> State:
         state = state._replace(now=min(each.wakes for each in state.processes if each.wakes is not None))
         for index, each in enumerate(state.processes):
             if each.wakes is not None and each.wakes <= state.now:
@@ -295,12 +339,15 @@ class World:
         return state
 
     def _wake(self, state: State, index: int) -> State:
-        if state.processes[index].node is not None:
-            return self._go_on(state, index, state.processes[index].answer)
+        process = state.processes[index]
+        if process.node is not None:
+            if isinstance(process.node.step, Asked) and process.answer is None:
+                return _put(state, index, process._replace(wakes=None, is_stopped=False))
+            return self._go_on(state, index, process.answer)
         program = self.scenario.programs[index]
         given, versions = names.spell(self.scenario.rules.find_given(state.ghost, program), ())
         state = _put(state, index, state.processes[index]._replace(versions=versions))
-        now = 0.0 if self.scenario.has_own_clocks else state.now
+        now = 0.0 if self._has_own_clocks else state.now
         return self._arrive(state, index, self._player.begin(program, now, given))
 
     def _go_on(self, state: State, index: int, told: Answer | Silence | None) -> State:
@@ -310,7 +357,7 @@ class World:
 
     def _find_time(self, state: State, node: Node) -> float:
         """Return the time that a process is told."""
-        if not self.scenario.has_own_clocks:
+        if not self._has_own_clocks:
             return state.now
         waited = node.step.seconds if isinstance(node.step, Sleep) else 0.0
         return round(node.now + waited, 6)

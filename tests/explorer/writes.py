@@ -25,7 +25,17 @@ from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import USUAL, Fault
 from tests.explorer.foreign import BEYOND, FOREIGN, KEYS_LEFT, PATH, change_blob
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
+from tests.explorer.scenario import (
+    STOPPED,
+    STOPPED_BESIDE,
+    Bound,
+    Effect,
+    Foreign,
+    Rules,
+    Scenario,
+    Services,
+    Violation,
+)
 from tests.explorer.updates import (
     ONCE,
     REFUSED,
@@ -37,7 +47,6 @@ from tests.explorer.updates import (
     updater,
     with_pair,
 )
-from tests.explorer.wire import Asked
 from tests.support.no_records import NoRecords
 
 SOURCE = "site/source"
@@ -53,7 +62,7 @@ _MADE = "made by "
 _LINE = b"x"
 
 
-class WriteRules:
+class WriteRules(Rules):
     """What is true of each write; ``keeps`` says that it adds to what is there, and replaces nothing.
 
     ``is_guarded`` says that it is for the version that was read; ``line`` is what each appends, if not its name.
@@ -67,16 +76,10 @@ class WriteRules:
     def begin(self) -> Ghost:
         return Ghost()
 
-    def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
-        return ()
-
     def find(self, services: Services) -> Blob | None:
         """Return what is written, as a blob."""
         found: Blob | None = services["blob"].blobs.get(PATH)
         return found
-
-    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
-        return ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         before, after = self.find(effect.before), self.find(effect.after)
@@ -102,18 +105,12 @@ class WriteRules:
         ghost = ghost._replace(disk=with_pair(ghost.disk, _MADE + effect.who, made))
         return ghost._replace(applied=with_pair(ghost.applied, effect.who, (effect.who,)))
 
-    def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
-        return ghost
-
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         kind, etag = event
         if kind == "read":
             return ghost._replace(disk=with_pair(ghost.disk, who, etag))
         if etag is not None and etag != dict(ghost.disk).get(_MADE + who):
             raise Violation(f"{who} says that it has made a version that another has made")
-        return ghost
-
-    def see_kill(self, ghost: Ghost, who: str) -> Ghost:
         return ghost
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
@@ -244,8 +241,7 @@ class BetweenRules(UpdateRules):
     """What is true of updates of one key, and of a single write between them."""
 
     def _check_other(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> None:
-        if ended.status not in (0, 42, 53, 74):
-            raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
+        self._check_status(ghost, who, ended, 0, 42, 53, 74)
 
 
 def _write_source(services: Services, now: float) -> Services:
@@ -350,6 +346,7 @@ def _scenario(
         rules=rules or WriteRules(),
         bound=bound,
         deep=deep,
+        stopped=STOPPED_BESIDE if write in (_append, _append_under_lease) else STOPPED,
         short=short,
         foreign=foreign,
         beyond={**BEYOND, **foreign},

@@ -1,7 +1,7 @@
 """Every mutant still has its place in the product, a scenario, and its row in docs/guarantees.md."""
 
 from tests.explorer.catalogue import SCENARIOS
-from tests.explorer.pages import find_first, find_table
+from tests.explorer.pages import find_table, group
 from tests.mutation.mutants import MUTANTS
 from tests.mutation.run import ROOT
 
@@ -16,5 +16,5 @@ def test_each_mutant_has_a_scenario_that_is_to_catch_it() -> None:
 
 
 def test_the_page_has_the_mutants_and_the_scenarios_that_there_are() -> None:
-    tables = {name: [find_first(row) for row in find_table(name).splitlines()[2:]] for name in ("mutants", "explorer")}
+    tables = {name: list(group(find_table(name).splitlines()[2:])) for name in ("mutants", "explorer")}
     assert tables == {"mutants": [each.name for each in MUTANTS], "explorer": list(SCENARIOS)}
