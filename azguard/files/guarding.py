@@ -11,14 +11,14 @@ metadata, or by our own lease: what changed while only we could write, changed b
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError, BadRequest, Locked, NotFound
+from azguard.errors import AzguardError, BadRequest, Locked, NotFound, OutcomeUnknown
 from azguard.files import handles, temporary
 from azguard.frozen import frozen
 from azguard.guards import versions
@@ -253,6 +253,10 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
         if error.service_code != NO_ROOM:
             raise
         return held
+    except OutcomeUnknown:
+        with suppress(AzguardError):
+            exclude_late(target, held, guarding, deadline.afterwards(_REMOVE_SECONDS), before)
+        raise
     if held.may_move:
         held = exclude_late(target, held, guarding, deadline, before)
         note = held.lease.note

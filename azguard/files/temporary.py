@@ -213,6 +213,7 @@ class TemporaryFile:
         try:
             self._settle(request, patience)
         except BaseException:
+            other.is_doubtful = True
             other.remove()
             raise
         self.forget()

@@ -6,9 +6,12 @@ import pytest
 
 from tests.explorer.__main__ import BEYOND
 from tests.explorer.catalogue import SCENARIOS
+from tests.explorer.faults import Fault
+from tests.explorer.player import Player, without_chance
 from tests.explorer.scenario import Bound, Scenario
 from tests.explorer.search import Search, walk
 from tests.explorer.traced import TraceSearch
+from tests.explorer.world import Choice, World
 from tests.support import thorough
 
 # How often each scenario is walked through at random: a slow machine and a quick one take the same walks.
@@ -34,6 +37,27 @@ EXHAUSTED = {f"{each.name}: {bound}": (each, bound) for each in SCENARIOS.values
 def test_nothing_is_violated_in_any_schedule_up_to_the_bound(scenario: Scenario, bound: Bound) -> None:
     report = Search(scenario, bound).run()
     assert (report.violations, report.is_complete) == ([], True)
+
+
+_LATE, _STOPPED = Choice("sends", what=Fault.LATE), Choice("stopped", what=True)
+_STORIES = {
+    "a rename": [*[Choice("sends")] * 3, _LATE, Choice("sends"), _STOPPED],
+    "a record": [*[Choice("sends")] * 7, _LATE, _STOPPED],
+}
+
+
+@pytest.mark.parametrize("story", _STORIES.values(), ids=_STORIES.keys())
+def test_a_file_keeps_nothing_of_what_comes_late_to_one_that_was_stopped(story: list[Choice]) -> None:
+    scenario = SCENARIOS["file put"]
+    world = World(scenario, Bound(faults=1, stops=1), Player())
+    with without_chance():
+        state = world.begin()
+        for choice in [*story, Choice("time"), Choice("sends"), Choice("arrives")]:
+            state = world.take(state, choice) or state
+        while not state.is_over:
+            state = world.take(state, next(world.choices(state))) or state
+    assert (state.left.stops, state.under_way) == (0, ())
+    scenario.rules.check_over(state.ghost, state.services, state.now)
 
 
 @pytest.mark.parametrize("scenario", TRACED.values(), ids=TRACED.keys())
