@@ -129,6 +129,8 @@ class Environment:
         )
 
     def _find_outer_lease(self, target: Target) -> str | None:
+        if "AZGUARD_LOCK" not in self.environ:
+            return None  # What reads the variables of locks need not be loaded.
         from azguard.locks import environment
 
         return environment.find_lease_id(target, self.environ)
