@@ -307,6 +307,8 @@ class OrderedJobs(Iterator[OrderedJob]):
             for follower in job.followers:
                 follower.waits_for -= 1
             self._news.put([each for each in job.followers if not each.waits_for])
+            # A thread that waits for a job still has its last one, and with it would have all that came after.
+            job.followers.clear()
 
     def _leave(self, address: Address, job: OrderedJob) -> None:
         place = self._places.get(address)

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from azguard import batch
-from azguard.batch import Address, BatchSettings, Line, LineEnd, TextLine
+from azguard.batch import Address, BatchSettings, Line, LineEnd, OrderedJobs, TextLine
 from azguard.cli.errors import Facts, SharedState
 from azguard.cli.parsing import parser
 from azguard.commands.batch.lines import LineRunner
@@ -223,6 +223,15 @@ def test_many_lines_of_one_address_keep_their_order_and_the_places_are_left() ->
     of_site = [step for step in traced.steps if int(step[1:]) % 3 == 1]
     assert of_site == [f"{sign}{number}" for number in range(1, 300, 3) for sign in "+-"]
     assert ended.counts == {"done": 300}
+
+
+def test_a_job_that_has_ended_keeps_none_of_those_that_followed_it() -> None:
+    traced = Traced()
+    jobs = OrderedJobs([Step(traced, 0, (A,)), Step(traced, 1, (A,)), Step(traced, 2, (B,))], lambda ended: False)
+    first, _other = next(jobs), next(jobs)
+    followers = [each.position for each in first.followers]
+    first.run()
+    assert (followers, first.followers, next(jobs).position) == ([1], [], 1)
 
 
 def test_one_job_at_a_time_is_enough() -> None:
