@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _MOST_READY = 1_000
 _MOST_READY_CHARACTERS = 4 * 1024 * 1024
 
-# Each line leaves some 40 objects that refer to each other. With the threshold of a short command, thousands of lines
-# would wait for the collector, and lines that it finds at work would wait for its third generation.
+# A line that fails leaves some 120 objects that refer to each other. With the threshold of a short command, hundreds of
+# lines would wait for the collector, and those that it finds at work would wait for its third generation.
 _OBJECTS_BEFORE_COLLECTING = 5_000
 
 app = Group("Many command lines in one process.")

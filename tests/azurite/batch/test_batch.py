@@ -328,24 +328,33 @@ def test_what_a_line_tells_on_stderr_is_told_with_its_number(cli: CliWorld, site
     assert "line 2: --query matches nothing: the result has no nothing" in blob.err
 
 
-@patch.object(batch, "_MOST_READY", 0)
-@patch.object(batch, "_OBJECTS_BEFORE_COLLECTING", 200)
-@patch.object(gc, "disable", lambda: None)
-def test_lines_that_have_ended_are_freed_while_others_run(cli: CliWorld, site: str) -> None:
+def count_left(cli: CliWorld, lines: str) -> int:
+    """Return how many lines are in memory when all of them have ended."""
     left: list[int] = []
 
-    def count_left(*_: object) -> None:
+    def count(*_: object) -> None:
         left.append(sum(isinstance(each, Environment) for each in gc.get_objects()))
 
+    with patch.object(batch._Results, "tell", count), patch.object(batch, "_MOST_READY", 0):
+        play(cli, lines, "--jobs", "1")
+    return left[0]
+
+
+def test_a_line_that_was_done_is_freed_without_the_collector(cli: CliWorld, site: str) -> None:
+    assert count_left(cli, list_puts(site, 20)) < 5
+
+
+@patch.object(batch, "_OBJECTS_BEFORE_COLLECTING", 1000)
+@patch.object(gc, "disable", lambda: None)
+def test_lines_that_failed_are_collected_while_others_run(cli: CliWorld, site: str) -> None:
     before = gc.get_threshold()
     gc.set_threshold(100_000)  # as azguard.__main__ does
     try:
-        with patch.object(batch._Results, "tell", count_left):
-            play(cli, list_puts(site, 60), "--jobs", "1")
+        left = count_left(cli, f"blob show {site}/none\n" * 60)
         assert gc.get_threshold()[0] == 100_000
     finally:
         gc.set_threshold(*before)
-    assert left[0] < 40
+    assert left < 40
 
 
 def test_ten_thousand_lines_take_no_more_memory_than_a_hundred(cli: CliWorld) -> None:
