@@ -244,7 +244,11 @@ def exclude_late(target: Target, held: Held, guarding: Guarding, deadline: Deadl
 
 def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, deadline: Deadline) -> Held:
     """Write on the file who holds its lease, and return that version; the one that was, if there is no room for it."""
-    note, before = held.lease.note, held.etag
+    before = held.etag
+    if held.lease.may_come_late:
+        # Acquired again by its copy, the lease would let a record that comes late undo what was written since.
+        held = exclude_late(target, held, guarding, deadline)
+    note = held.lease.note
     if note is not None:
         note.begin_record(before)
     try:

@@ -56,6 +56,8 @@ class GuardLease:
     since: float = field(init=False)
     #: Whether it has ended, as with its resource, so that there is nothing to give back.
     is_gone: bool = field(default=False, init=False)
+    #: Whether a copy of the request for it may come late, and acquire it again once it is given back.
+    may_come_late: bool = field(default=False, init=False)
     #: The note of it, by which the next azguard ends it if we are killed.
     note: ProcessLease | None = field(default=None, init=False)
 
@@ -125,6 +127,7 @@ def _ask(
     """Acquire a lease that is recorded; if that fails, nothing of it is left."""
     try:
         attempts = _acquire(target, held.lease_id, seconds, held.deadline, etag, others_seconds)
+        held.may_come_late = attempts > 1
         if held.note is not None:
             held.note.note_attempts(attempts)
     except OutcomeUnknown as error:
@@ -187,7 +190,7 @@ def change_id(
     records.add(target, new.lease_id, None if held.ends is None else _SECONDS)
     try:
         with commits.suppress():
-            actions.change(target, new.lease_id, Conditions(lease_id=held.lease_id), deadline)
+            attempts = actions.change(target, new.lease_id, Conditions(lease_id=held.lease_id), deadline).attempts
     except BaseException as error:
         # The old id first: once that is released, a change that comes late is refused.
         actions.give_back(target, held.lease_id, deadline)
@@ -196,7 +199,7 @@ def change_id(
             raise _build_unavailable(target, error) from error
         raise
     if new.note is not None:
-        new.note.note.note_there()
+        new.note.note_attempts(attempts)
     records.confirm(target, new.lease_id)
     _forget(held, target, records)
     held.lease_id, held.note, held.is_gone = new.lease_id, new.note, False

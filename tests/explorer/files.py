@@ -237,7 +237,10 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("file update", _updater("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     of_metadata = _updater("A", of_metadata=True)
     once: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "short": Bound(faults=1), "stopped": STOPPED_BESIDE}
-    yield replace(_scenario("file metadata update", of_metadata, **once), rules=MetadataRules((of_metadata,)))
+    # The acquire of the lease and the record under it both come after the release.
+    late = {"bound": Bound(faults=2), "alphabet": (Fault.LATE,)}
+    for name, more in (("file metadata update", once), ("file metadata update, late", late)):
+        yield replace(_scenario(name, of_metadata, **more), rules=MetadataRules((of_metadata,)))
     yield _scenario("file put", _putter("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     yield _scenario(
         "file update, killed",
