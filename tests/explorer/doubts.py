@@ -20,7 +20,7 @@ from tests.explorer.wire import Answer, Asked, Silence
 from tests.explorer.world import UNKNOWN, State, World, name_doubt
 
 # So many states are looked at for the other truth. Where there are more, the doubt is taken for one.
-_MOST_STATES = 500
+_MOST_STATES = 1000
 # What follows from content.
 _OF_CONTENT = ("Content-MD5", "Content-Range", "x-ms-blob-content-md5", "Content-Length")
 # Of these answers the body tells more than content.

@@ -226,7 +226,6 @@ def _scenario(name: str, *programs: Program, kills: int = 0, short: Bound = _SHO
         short=short,
         foreign={**_MERGES, **_REPLACES},
         alphabet=ONCE,
-        judges_doubts=False,
         has_own_clocks=True,
         **more,
     )

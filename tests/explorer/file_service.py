@@ -75,8 +75,10 @@ class FileService:
         return self._write(asked, found, now)
 
     def write(self, path: str, now: float, **changes: object) -> "FileService":
-        """Return the service after a program that is not azguard wrote a file."""
+        """Return the service after a program that is not azguard wrote a file; that ends a lease that was broken."""
         before = self.files.get(path)
+        if before is not None and not service.is_locked(before.lease, now):
+            before = replace(before, lease=None)
         etag = name_version(before.etag if before else self.gone.get(path), sorted(changes))
         made = replace(before or File(etag, now), etag=etag, written=now, **changes)  # type: ignore[arg-type]  # the names are those of the fields
         return self._with(path, made)

@@ -222,6 +222,19 @@ FOREIGN: dict[str, Foreign] = {
 }
 
 
+def _clear_up(files: FileService, found: File, now: float) -> FileService:
+    """Break the lease of a run that is taken for dead, and delete its temporary files."""
+    for path in [each for each in files.files if each != PATH]:
+        files = files.delete(path)
+    if found.lease is None or not service.is_locked(found.lease, now):
+        return files
+    return files.with_lease(PATH, replace(found.lease, broken=now))
+
+
+#: Somebody may also have cleared up what a run seemed to have left, while that run went on.
+BEYOND: dict[str, Foreign] = {**FOREIGN, "clears up after the run": _foreign(_clear_up)}
+
+
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of one file."""
     alike: dict[str, Any] = {"is_symmetric": True, "has_own_clocks": True, "stopped": STOPPED_ALONE}
@@ -264,6 +277,6 @@ def _scenario(name: str, *programs: Program, bound: Bound, short: Bound | None =
         short=short,
         foreign=FOREIGN,
         alphabet=more.pop("alphabet", _ALPHABET),
-        judges_doubts=False,
+        beyond=BEYOND,
         **more,
     )

@@ -63,6 +63,8 @@ class Ghost(NamedTuple):
     was_held: bool = False
     #: Whether a copy of a request has taken the lock again, after it was free, under the lease that a job had noted.
     is_taken_again: bool = False
+    #: Whether the lock is held, as far as no time has passed.
+    is_held: bool = False
 
 
 class HoldRules(Rules):
@@ -84,8 +86,11 @@ class HoldRules(Rules):
         is_late = effect.asked.action == "PUT lease acquire" and effect.asked.header(_PROPOSED) in dict(ghost.disk)
         # docs/guarantees.md says so: it ends with its term.
         if is_late and not service.is_locked(was, effect.now):
-            return ghost._replace(is_taken_again=True)
-        return ghost
+            ghost = ghost._replace(is_taken_again=True)
+        return ghost._replace(is_held=service.is_locked(find_lock(effect.after).lease, effect.now))
+
+    def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
+        return ghost._replace(is_held=False)
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         _, name, text = event
@@ -106,7 +111,7 @@ class HoldRules(Rules):
         """A lock that is held stays held."""
 
     def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
-        return None
+        return "held" if ghost.is_held else "not held"
 
 
 def _is_held(ghost: Ghost, services: Services, now: float) -> bool:
@@ -168,5 +173,4 @@ def _scenario(name: str, *steps: Program) -> Scenario:
         # Killed before it has noted what it holds, the first step leaves a lock that the others cannot know.
         mortal=("C1", "C2", "R1", "R2"),
         slow_seconds=0.0,
-        judges_doubts=False,
     )

@@ -63,8 +63,9 @@ class Ghost(NamedTuple):
     stopped: frozenset[str] = frozenset()
     #: When the lease of each ends that acquired or renewed one, as the service knows it.
     leases: tuple[tuple[str, float], ...] = ()
-    #: The process that acquired the lease of the lock last, and when those of processes were broken.
+    #: The process that acquired the lease of the lock last, until it is released.
     leased: str | None = None
+    #: When those of processes were broken.
     broken: tuple[tuple[str, float], ...] = ()
     #: Whether the lock was held when one that shows it has asked last, and whether it was by another program.
     looked: tuple[bool, bool] = (False, False)
@@ -86,6 +87,8 @@ class LockRules(Rules):
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         blob: Blob | None = effect.after["blob"].blobs.get(effect.asked.path)
+        if effect.asked.path == PATH and ghost.leased is not None and find_lock(effect.after).lease is None:
+            ghost = ghost._replace(leased=None)
         if blob is None or blob.lease is None or "lease" not in effect.asked.action:
             return ghost
         if effect.asked.action == "PUT lease acquire":
@@ -165,7 +168,7 @@ class LockRules(Rules):
                 raise Violation(f"a lease of {path} is left that does not end by itself")
 
     def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
-        return None
+        return "held" if ghost.leased == who and who not in dict(ghost.broken) else "not held"
 
 
 def _is_of_other(lease: service.Lease | None) -> bool:
@@ -263,6 +266,7 @@ def _runner(
     holds: float = _HOLD_SECONDS,
     is_shared: bool = False,
     is_renewed: bool = True,
+    ends_within: float = 10.0,
 ) -> Program:
     def main(process: Process) -> str:
         deadline = process.deadline(_WAIT_SECONDS)
@@ -281,7 +285,7 @@ def _runner(
         if is_lost:
             return "lost"
         try:
-            held_lock.release(held.target, held.lease_id, NoRecords(), process.deadline(10))
+            held_lock.release(held.target, held.lease_id, NoRecords(), process.deadline(ends_within))
         except (Locked, NotFound):
             return "lost"
         if is_shared:
@@ -371,6 +375,15 @@ def scenarios() -> Iterator[Scenario]:
         foreign=BREAKS,
     )
     yield _scenario(
+        "lock, release given up",
+        _runner("A", ends_within=0.01),
+        bound=Bound(faults=1, foreign=1),
+        short=Bound(faults=1, foreign=1),
+        deep=Bound(faults=2, foreign=1),
+        alphabet=(Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.LATE),
+        foreign=BREAKS,
+    )
+    yield _scenario(
         "lock, broken beside a waiter",
         _runner("A", holds=12.0),
         _runner("B", begins=5.0),
@@ -428,6 +441,5 @@ def _scenario(
         short=short,
         alphabet=alphabet,
         slow_seconds=0.0,
-        judges_doubts=False,
         **more,
     )
