@@ -277,11 +277,13 @@ class _Release:
 
     def conclude(self, done: LeaseDone) -> LeaseDone:
         """Return the result, and warn where it is not known how the lease ended."""
+        target = self.lease.target
         if done.outcome != GONE:
+            if self.before is None:
+                self.lease.warn(f"the lease of {target} is released; whether it was held until then could not be asked")
             return done
         if self.was_sent and self.known is None:
             return replace(done, outcome=ALREADY_RELEASED)
-        target = self.lease.target
         self.records.forget_release(target)
         self.lease.warn(f"the lease of {target} was held no more: it was released before, or it was lost")
         return done
