@@ -23,7 +23,7 @@ from tests.explorer.foreign import LINEAGE
 from tests.explorer.player import Process, Program
 from tests.explorer.scenario import Bound, Foreign, Scenario, Services
 from tests.explorer.table_service import TableService
-from tests.explorer.updates import ONCE, Even, MemoryJournal, UpdateRules, op_of
+from tests.explorer.updates import ONCE, Even, MemoryJournal, UpdateRules, op_of, tell_version
 from tests.explorer.writes import WriteRules
 
 PATH = "t(PartitionKey='p',RowKey='r')"
@@ -42,7 +42,9 @@ class EntityRules(UpdateRules):
         return Blob(found.etag, found.written, values["v"].encode(), others)
 
 
-def _updater(name: str, *, ledger: bool, op: str | None = None, after: str | None = None) -> Program:
+def _updater(
+    name: str, *, ledger: bool, op: str | None = None, after: str | None = None, seconds: float = 60.0
+) -> Program:
     letter, key = op or name, op_of(op or name)
     keyed: dict[str, Any] = {} if op is None else {"is_keyed": True, "change": Change.of([op], op)}
 
@@ -60,7 +62,7 @@ def _updater(name: str, *, ledger: bool, op: str | None = None, after: str | Non
         made = LedgeredEntity(target, op=key, asks=op is not None, now=now) if ledger else VersionedEntity(target)
         journal = MemoryJournal(process, key, keyed=plan.is_keyed)
         hooks = UpdateHooks(chance=Even(), new_op=lambda: op_of(f"{name}x"), now=now, journal=journal)
-        return update(made, plan, process.deadline(60), hooks).outcome
+        return tell_version(process, update(made, plan, process.deadline(seconds), hooks))
 
     return Program(name, main, after=after, op=op, own=letter)
 
@@ -208,9 +210,10 @@ def scenarios() -> Iterator[Scenario]:
     both = _updater("A", ledger=False), _updater("B", ledger=False)
     yield _scenario("entity, lineage", *both, short=Bound(), **deep)
     yield _scenario("entity, ledger", _updater("A", **by), _updater("B", **by), **deep)
-    yield _scenario(
-        "entity, ledger, op-id twice", _updater("A", op="K", **by), _updater("B", op="K", after="A", **by), kills=1
-    )
+    again = _updater("B", op="K", after="A", **by)
+    yield _scenario("entity, ledger, op-id twice", _updater("A", op="K", **by), again, kills=1)
+    hurried = _updater("A", op="K", seconds=0.01, **by)
+    yield _scenario("entity, ledger, op-id given up", hurried, again, kills=1)
 
 
 _SHORT = Bound(faults=1)

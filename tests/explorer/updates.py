@@ -15,7 +15,7 @@ from azguard.requests.deadline import SETTLE_SECONDS
 from azguard.requests.lineage import Lineage, new_op
 from azguard.updates.doubt import find_status
 from azguard.updates.local_runs import WriteJournal
-from azguard.updates.resource import Change, UpdateHooks, UpdatePlan
+from azguard.updates.resource import Change, UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import update
 from tests.explorer import faults, foreign, service
 from tests.explorer.blob_service import Blob, BlobService
@@ -87,6 +87,8 @@ class Ghost(NamedTuple):
     giving_back: frozenset[str] = frozenset()
     #: Those that were asked for the op of another, or came with another change, once it was applied.
     informed: frozenset[str] = frozenset()
+    #: The version that each op has made.
+    made: tuple[tuple[str, str], ...] = ()
 
 
 class UpdateRules(Rules):
@@ -123,6 +125,8 @@ class UpdateRules(Rules):
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         before, after = self.find(effect.before), self.find(effect.after)
+        if after is None and before is None:
+            return ghost  # It wrote what stands beside it.
         if after is None:
             raise Violation(f"{effect.who} deleted the blob")
         old, op = b"" if before is None else before.content, self._ops[effect.who]
@@ -142,7 +146,8 @@ class UpdateRules(Rules):
         for who, ended in ghost.ends:
             if ended.status in REFUSED and who == effect.who:
                 raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied afterwards")
-        return ghost._replace(applied=with_pair(ghost.applied, op, appliers))
+        made = with_pair(ghost.made, op, after.etag)
+        return ghost._replace(applied=with_pair(ghost.applied, op, appliers), made=made)
 
     def _note(self, ghost: Ghost, effect: Effect, after: Blob) -> Ghost:
         """Note what an effect has acquired and recorded."""
@@ -167,8 +172,16 @@ class UpdateRules(Rules):
         return ghost._replace(forgotten=ghost.forgotten | lost, wiped=ghost.wiped | wiped, is_alone=False)
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
+        if event[0] == "wrote":
+            if event[1] != dict(ghost.made).get(self._ops[who]):
+                raise Violation(f"{who} says that it has made a version that another has made")
+            return ghost
         kind, op, text = event
         assert kind == "disk"
+        before = dict(ghost.disk).get(op)
+        # The change stands behind the version.
+        if self._others.get(who) == "changes" and text and before and before.split()[1:] != text.split()[1:]:
+            raise Violation(f"{who} sends another change under the key of a write that is not settled")
         return ghost._replace(disk=with_pair(ghost.disk, op, text))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
@@ -291,12 +304,21 @@ def updater(name: str, *, op: str | None = None, after: str | None = None, **pla
             now=lambda: service.moment(process.now),
             journal=MemoryJournal(process, key, keyed=settings.is_keyed),
         )
-        found = update(BlobContent(target, settings.lease_id), settings, process.deadline(seconds), hooks)
+        outcome = tell_version(
+            process, update(BlobContent(target, settings.lease_id), settings, process.deadline(seconds), hooks)
+        )
         if lingers:
             process.sleep(LAST_BREATH.seconds)
-        return found.outcome
+        return outcome
 
     return Program(name, main, after=after, op=op, other=other, lingers=lingers, own=letter.decode())
+
+
+def tell_version(process: Process, found: UpdateResult) -> str:
+    """Tell the version that an update says that it has made, if it says so, and return how it ended."""
+    if found.outcome == "committed" and found.committed.etag is not None:
+        process.tell("wrote", found.committed.etag)
+    return found.outcome
 
 
 def asker(name: str, op: str, after: str) -> Program:

@@ -255,6 +255,22 @@ MUTANTS = (
         "entity, ledger",
     ),
     Mutant(
+        "a row that gives an update up is a commit",
+        "2, --guard ledger",
+        "azguard/tables/updates.py",
+        "is_void = found.entity.get(_OUTCOME) == _VOID",
+        "is_void = found.entity.get(_OUTCOME) == _NAME",
+        "entity, ledger, op-id given up",
+    ),
+    Mutant(
+        "the version that another made after ours is said to be ours",
+        "2, the loop",
+        "azguard/updates/doubt.py",
+        "    if _is_ours(run, state):",
+        "    if _is_ours(run, state) or run.attempts:",
+        "updates, lineage",
+    ),
+    Mutant(
         "a ledger proves nothing once the lineage is gone",
         "7, a needless 74",
         "azguard/updates/doubt.py",
