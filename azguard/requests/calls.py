@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Iterator
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from azguard.accounts.account import Account, Target
@@ -28,7 +27,7 @@ from azguard.requests.service_errors import translate
 from azguard.wire import client
 from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits
-from azguard.wire.failures import NoAnswer, NotConnected, Unreadable
+from azguard.wire.failures import NoAnswer, NotConnected, Unreadable, says_later
 from azguard.wire.rows import Operation
 
 if TYPE_CHECKING:
@@ -193,8 +192,7 @@ def _is_transient(error: BaseException) -> bool:
         return True
     found = status(error)
     if found is not None:
-        is_for_later = found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in (408, 429)
-        return is_for_later and service_code(error) not in NOT_IMPLEMENTED
+        return says_later(found) and service_code(error) not in NOT_IMPLEMENTED
     if isinstance(error, NoAnswer):
         return error.may_pass
     return isinstance(error, OSError)

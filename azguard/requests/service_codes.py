@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
-from http import HTTPStatus
 from typing import NamedTuple
 
 from azguard.accounts.account import Target
@@ -30,7 +29,8 @@ _FOREIGN_WRITE = {
 NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
 #: The emulator's answers to what it does not know, with 501: a request, or with 500 a header such as a key's.
 NOT_IMPLEMENTED = ("APINotImplemented", "FeatureNotSupported")
-# A condition of the request did not hold, with 412. Any other code with that status says something else.
+_CONDITION_FAILED = 412
+# A condition of the request did not hold, with that status. Any other code with it says something else.
 CONDITIONS = {
     "ConditionNotMet", "UpdateConditionNotSatisfied", "TargetConditionNotMet", "SourceConditionNotMet",
     "AppendPositionConditionNotMet", "MaxBlobSizeConditionNotMet", "SequenceNumberConditionNotMet",
@@ -274,7 +274,7 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
 
 def is_of_condition(status: int | None, code: str | None) -> bool:
     """Return whether an answer says that a condition of the request did not hold; one without a code says it, too."""
-    return status == HTTPStatus.PRECONDITION_FAILED and (not code or code in CONDITIONS)
+    return status == _CONDITION_FAILED and (not code or code in CONDITIONS)
 
 
 def find_time(error: BaseException | None) -> datetime | None:

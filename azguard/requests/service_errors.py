@@ -14,9 +14,8 @@ from azguard.address import Kind
 from azguard.requests import service_codes
 from azguard.requests.commits import NotSent
 from azguard.wire import client
-from azguard.wire.failures import NoAnswer, NotOfTheService, Refusal, Unreadable
+from azguard.wire.failures import NoAnswer, NotOfTheService, Refusal, Unreadable, says_later
 
-_SAYS_LATER = (408, 429)
 _CONFLICTS = (409, 412)
 # What stands below the service's sentence.
 _NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
@@ -91,7 +90,7 @@ def _by_status(
         return errors.BadRequest(
             f"the emulator cannot do this to {target}; nothing was done", reason="not_in_emulator", **facts
         )
-    if found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in _SAYS_LATER:
+    if says_later(found):
         has_words = error.response is not None and error.response.content
         return _build_unavailable(found, code, _first_line(error) if has_words else None, target, facts)
     return _build_bad_request(error, facts)

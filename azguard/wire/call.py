@@ -3,7 +3,6 @@
 import re
 import uuid
 from collections.abc import Mapping
-from http import HTTPStatus
 from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
@@ -33,6 +32,7 @@ _SERVICE_HEADERS = {
 # What the service is told of, where its URL could be that of something else.
 _RESTYPES = ("container", "share", "directory")
 _READS = ("GET", "HEAD")
+_CHALLENGED = 401
 _UNENCRYPTED = "{} did not encrypt as it was asked to; no emulator does"
 
 
@@ -115,7 +115,7 @@ def _exchange(
         sent["Cache-Control"] = "no-cache"
     url = signing.prove(account, service, method, url, sent)
     reply = client.send(sender, method, url, sent, body, timeouts)
-    is_challenged = reply.status_code == HTTPStatus.UNAUTHORIZED and account.auth is Auth.LOGIN
+    is_challenged = reply.status_code == _CHALLENGED and account.auth is Auth.LOGIN
     if is_challenged and signing.answer_challenge(account, reply.headers.get("WWW-Authenticate"), sent):
         sent[REQUEST_ID] = str(uuid.uuid4())
         reply = client.send(sender, method, url, sent, body, timeouts)

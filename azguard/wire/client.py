@@ -17,7 +17,6 @@ and port, has a time of its own; its latest answer counts.
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -25,7 +24,18 @@ from azguard import __version__, times
 from azguard.accounts.account import Account
 from azguard.wire import network
 from azguard.wire.connections import MOST_BYTES, MOST_ERROR_BYTES, Connections, Exchange, Reply, write_head
-from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected, NotOfTheService, Stage, is_redirection
+from azguard.wire.failures import (
+    REFUSED,
+    SUCCESSES,
+    Broken,
+    BrokenAnswer,
+    NoAnswer,
+    NotConnected,
+    NotOfTheService,
+    Stage,
+    is_redirection,
+    says_later,
+)
 from azguard.wire.listeners import send_and_tell
 from azguard.wire.network import Way
 
@@ -51,7 +61,6 @@ _CODINGS = ("gzip", "x-gzip", "deflate")
 # What a head says of a body that is compressed, and is not true of it inflated.
 _OF_COMPRESSED = ("Content-Encoding", "Content-Length")
 _RANGE = "x-ms-range"
-_SAYS_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 # Thirty years.
 _MOST_SECONDS = 1e9
 _until: dict[str, float] = {}
@@ -136,7 +145,7 @@ def send(
 
 def note_pause(url: str, status: int, headers: Mapping[str, str], clock: Callable[[], float] = time.monotonic) -> None:
     """Note what an answer from a URL says, if it is one that says later."""
-    if status not in _SAYS_LATER and status < HTTPStatus.INTERNAL_SERVER_ERROR:
+    if not says_later(status):
         return
     seconds = _read_pause(headers)
     if seconds is not None:
@@ -180,7 +189,7 @@ def get(url: str, authorization: str | None, seconds: float) -> Reply:
 def _check(method: str, headers: Mapping[str, str], reply: Reply) -> Reply:
     """Return a reply with a body that is not compressed, unless it is content."""
     check_echo(headers, reply.headers)
-    coding, is_error = reply.headers.get("Content-Encoding"), reply.status_code >= HTTPStatus.BAD_REQUEST
+    coding, is_error = reply.headers.get("Content-Encoding"), reply.status_code >= REFUSED
     if not reply.content or coding is None or (_is_of_content(method, headers) and not is_error):
         return reply
     content = _inflate(coding, reply.content, MOST_ERROR_BYTES if is_error else MOST_BYTES)
@@ -202,7 +211,7 @@ def _find_alteration(status: int, headers: Mapping[str, str]) -> str | None:
     age = headers.get("Age", "")
     if _is_number(age) and int(age) > _WAY_SECONDS:
         return f"a cache had kept it for {age}s"
-    if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+    if status not in SUCCESSES:
         return None
     if _CHANGED_AT not in headers:
         # Only content has the type that a user gave it, and it says when it was changed.

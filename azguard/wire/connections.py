@@ -15,11 +15,10 @@ import time
 import weakref
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from contextlib import suppress
-from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from azguard.wire import network
-from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.failures import REFUSED, Broken, BrokenAnswer
 from azguard.wire.network import Way
 
 # What one process keeps open to a service: as many as it ever has requests under way.
@@ -180,7 +179,7 @@ class Exchange:
 
     def start_body(self, status: int) -> None:
         """Note that the head of an answer was read, with this status."""
-        if status >= HTTPStatus.BAD_REQUEST:
+        if status >= REFUSED:
             self._bytes_left = MOST_ERROR_BYTES
             self._seconds_to_add = 0.0
 

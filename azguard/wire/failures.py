@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from enum import Enum
-from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -11,6 +10,14 @@ from azguard.errors import AzguardError
 from azguard.frozen import frozen
 
 E = TypeVar("E", bound=AzguardError)
+# Numbers: the module of ``http.HTTPStatus`` takes 1 % of a short command.
+SUCCESSES = range(200, 300)
+_REDIRECTIONS = range(300, 400)
+_NOT_MODIFIED = 304
+#: The first status of a refusal.
+REFUSED = 400
+# The first status of a failure of the service.
+_FAILED = 500
 
 
 class Stage(Enum):
@@ -98,7 +105,7 @@ class NotOfTheService(NoAnswer):
     @property
     def may_pass(self) -> bool:
         """Return whether asking again may be answered by the service: a gateway says so while it cannot reach it."""
-        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status in (408, 429)
+        return says_later(self.status)
 
 
 class Refusal(Exception):
@@ -152,8 +159,12 @@ class Response(NamedTuple):
 
 def is_redirection(status: int) -> bool:
     """Return whether a status sends the client elsewhere, which the service never does."""
-    is_other = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
-    return is_other and status != HTTPStatus.NOT_MODIFIED
+    return status in _REDIRECTIONS and status != _NOT_MODIFIED
+
+
+def says_later(status: int) -> bool:
+    """Return whether a status says that the same request may be answered later."""
+    return status >= _FAILED or status in (408, 429)
 
 
 def _read_facts(content: bytes) -> dict[str, str]:

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from azguard.accounts import endpoints
 from azguard.frozen import frozen
-from azguard.wire.failures import NotConnected, Stage
+from azguard.wire.failures import SUCCESSES, NotConnected, Stage
 
 if TYPE_CHECKING:
     import ssl
@@ -28,7 +28,6 @@ _PORTS = {"http": 80, "https": 443}
 _CA_FILES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 # A proxy says in a few lines that the way is open; this is as much as a head of the service may have.
 _MOST_OF_A_PROXY = 64 * 1024
-_OPENED = range(200, 300)
 
 
 @frozen
@@ -202,7 +201,7 @@ def _open_tunnel(sock: Any, way: Way, left: Callable[[], float]) -> None:
         sock.close()
         raise NotConnected(Stage.PROXY, error) from error
     _, status, words = [*found.partition(b"\r\n")[0].decode("latin-1").split(" ", 2), "", ""][:3]
-    if not status.isdigit() or int(status) not in _OPENED:
+    if not status.isdigit() or int(status) not in SUCCESSES:
         sock.close()
         code = int(status) if status.isdigit() else 0
         refusal = OSError(f"Tunnel connection failed: {status} {words}")

@@ -13,11 +13,9 @@ from azguard.wire.answers import Answer, build_headers
 from azguard.wire.call import build_service_headers, build_url, call
 from azguard.wire.client import Limits
 from azguard.wire.connections import Headers
-from azguard.wire.failures import Response, SentRequest, ServiceRefusal, Unreadable
+from azguard.wire.failures import REFUSED, Response, SentRequest, ServiceRefusal, Unreadable
 from azguard.wire.operations.tables import TABLE_BATCH
 from azguard.wire.rows import Operation
-
-_REFUSED = 400
 
 
 class TransactionPart(NamedTuple):
@@ -45,7 +43,7 @@ def send(table: Target, parts: Sequence[TransactionPart], timeouts: Limits) -> l
     answer = call(TABLE_BATCH, table, timeouts, body=body, body_type=f"multipart/mixed; boundary={batch}")
     found = _parse(answer)
     for each in found:
-        if each.status_code >= _REFUSED:
+        if each.status_code >= REFUSED:
             raise ServiceRefusal(each)
     if len(found) != len(parts):
         raise Unreadable(f"{len(found)} of {len(parts)} operations are answered")
