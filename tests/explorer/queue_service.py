@@ -45,21 +45,25 @@ class QueueService:
     """All messages, by queue, in their order."""
 
     queues: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
+    #: Those of the queues that were made with some.
+    metadata: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
 
     @cached_property
     def key(self) -> int:
         """Return a digest."""
-        return hash(frozenset(self.queues.items()))
+        return hash((frozenset(self.queues.items()), frozenset(self.metadata.items())))
 
     def answer(self, asked: Asked, now: float) -> "tuple[QueueService, Answer]":
         """Return the service after a request, with its answer."""
         queue, _, rest = asked.path.partition("/")
         found = self.queues.get(queue)
         if asked.method == "PUT" and not rest:
-            made = self if found is not None else self._with(queue, ())
-            return made, accept(201 if found is None else 204, now)
+            return self._create(queue, asked, now)
         if found is None:
             return self, refuse(404, "QueueNotFound", now)
+        if not rest:
+            told = dict(self.metadata.get(queue, ()))
+            return self, accept(200, now, x_ms_approximate_messages_count=str(len(found)), **told)
         if rest == "messages":
             return self._receive(queue, asked, now) if asked.method == "GET" else self._put(queue, asked, now)
         message = next((each for each in found if each.id == rest.removeprefix("messages/")), None)
@@ -68,6 +72,13 @@ class QueueService:
         if asked.method == "DELETE":
             return self._with(queue, tuple(each for each in found if each is not message)), accept(204, now)
         return self._update(queue, message, asked, now)
+
+    def _create(self, queue: str, asked: Asked, now: float) -> "tuple[QueueService, Answer]":
+        given = frozenset(pair for pair in asked.headers if pair[0].startswith("x-ms-meta-"))
+        if queue not in self.queues:
+            return replace(self._with(queue, ()), metadata={**self.metadata, queue: given}), accept(201, now)
+        is_same = given == self.metadata.get(queue, frozenset())
+        return self, accept(204, now) if is_same else refuse(409, "QueueAlreadyExists", now)
 
     def _receive(self, queue: str, asked: Asked, now: float) -> "tuple[QueueService, Answer]":
         most, hidden = int(asked.asks("numofmessages") or 1), float(asked.asks("visibilitytimeout") or 30)

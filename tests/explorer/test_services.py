@@ -13,7 +13,7 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.guards.resolve import Conditions
-from azguard.queues import messages
+from azguard.queues import messages, queues
 from azguard.requests import service_codes
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
@@ -204,7 +204,10 @@ def tell_of_messages(account: Account, name: str) -> list[object]:
 
     steps: list[Callable[[], object]] = [
         lambda: messages.put(queue, "one", 0, None, deadline).guard,
-        lambda: lifecycles.create(queue, {}, deadline, fresh_op()) and None,
+        lambda: queues.get_metadata(queue, deadline),
+        lambda: lifecycles.create(queue, {"m": "1"}, deadline, fresh_op()) and None,
+        lambda: lifecycles.create(queue, {"m": "2"}, deadline, fresh_op()) and None,
+        lambda: queues.get_metadata(queue, deadline).metadata,
         lambda: receive(1),
         lambda: messages.put(queue, "one", 0, -1, deadline).guard,
         lambda: messages.put(queue, "two & <three>", 0, -1, deadline).guard,

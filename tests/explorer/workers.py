@@ -281,14 +281,12 @@ def scenarios() -> Iterator[Scenario]:
     early_bounds: dict[str, Any] = {"bound": Bound(kills=1), "short": Bound(kills=1), "stopped": STOPPED_BESIDE}
     early = _worker("A"), _worker("B", begins=_CLAIM_SECONDS - 10.0)
     yield _scenario("workers, before the end of a claim", ("m1",), *early, **early_bounds)
-    # Not judged: of a copy whose answer was lost nothing tells, as docs/guarantees.md says of ``message put``.
     yield _scenario(
         "worker, poison",
         ("bad",),
         _worker("A"),
         _worker("B", begins=35.0),
         bound=Bound(faults=1, kills=1),
-        judges_doubts=False,
         stopped=STOPPED_ALONE,
     )
 
