@@ -127,8 +127,11 @@ class Owner:
         return replace(self, lease=make_digest(lease_id), term=seconds)
 
     def end(self) -> "Owner":
-        """Return the record of a lease that is over, which speaks for no lease any more."""
-        return replace(self, lease_id=None, lease="", term=None)
+        """Return the record of a lease that is over, which speaks for no lease any more.
+
+        Its end and its id stay: if the release that follows is cut off, the next one may still end it then.
+        """
+        return replace(self, lease="", term=None)
 
     def find_doubt(self, held: PresentLease) -> str | None:
         """Return why the record is not believed to be of the lease that is held; None if it is believed.

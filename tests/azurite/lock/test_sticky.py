@@ -16,6 +16,7 @@ from azguard import address
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Kind
+from azguard.leases import owner_records
 from azguard.leases import state as lease_state
 from azguard.locks.held_lock import OverdueLock
 from azguard.requests.calls import ServiceClock
@@ -90,6 +91,15 @@ def test_once_its_time_is_over_the_next_one_has_it(world: Locks, words: tuple[st
     lost = [call(world, verb, lock) for verb in ("check", "release")]
     assert [each.code for each in lost] == [77, 77]
     call(world, "release", lock, env=OTHER_JOB)
+
+
+def test_it_is_free_then_although_its_release_was_killed_halfway(world: Locks) -> None:
+    lock = world.new()
+    lease_id = freeze(world, lock, "--until", "2h")["lease_id"]
+    end_time(world, lock)
+    owner_records.end(overdue(world, lock)[1], lease_id, Deadline())
+    ran = world.run(lock, "--no-wait", "--", "true", env=OTHER_JOB)
+    assert (ran.code, "the time of its holder is over" in ran.err) == (0, True)
 
 
 def test_without_a_queue_its_end_is_noticed_too(world: Locks) -> None:
