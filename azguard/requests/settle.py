@@ -6,7 +6,7 @@ does nothing more when it is repeated. The row of the operation says what tells:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
 from azguard.accounts.account import Target
@@ -100,21 +100,21 @@ def send_until_settled(request: WriteRequest[T], deadline: Deadline) -> Settled[
         under_way.note("settled", outcome=under_way.outcome)
 
 
-@dataclass(eq=False, repr=False)
 class _Write(Generic[T]):
     """A write under way."""
 
-    request: WriteRequest[T]
-    deadline: Deadline
-    attempts: int = 0
-    doubts: int = 0
-    #: Whether its only transmission was refused, by which an earlier copy of it is not excluded.
-    refused: bool = False
-    #: Whether something was sent of which the end is not known yet.
-    open: bool = False
-    #: The end of the write, once it is known to be committed.
-    done: Settled[T] | None = None
-    number: int = field(default_factory=trace.new_write)
+    def __init__(self, request: WriteRequest[T], deadline: Deadline) -> None:
+        self.request = request
+        self.deadline = deadline
+        self.attempts = 0
+        self.doubts = 0
+        #: Whether its only transmission was refused, by which an earlier copy of it is not excluded.
+        self.refused = False
+        #: Whether something was sent of which the end is not known yet.
+        self.open = False
+        #: The end of the write, once it is known to be committed.
+        self.done: Settled[T] | None = None
+        self.number = trace.new_write()
 
     def settle(self) -> Settled[T]:
         target = self.request.target
