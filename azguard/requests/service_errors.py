@@ -4,7 +4,6 @@ A 409 or a 412 can be of leases, conditions, states and administrators alike.
 Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
-from http import HTTPStatus
 from math import ceil
 from typing import Any
 
@@ -16,6 +15,11 @@ from azguard.requests.commits import NotSent
 from azguard.wire import client
 from azguard.wire.failures import NoAnswer, NotOfTheService, Refusal, Unreadable, says_later
 
+_NOT_MODIFIED = 304
+_BAD_REQUEST = 400
+_FORBIDDEN = 403
+_NOT_FOUND = 404
+_BY_A_PROXY = 407
 _CONFLICTS = (409, 412)
 # What stands below the service's sentence.
 _NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
@@ -78,13 +82,13 @@ def build_unreadable(target: Target, why: str, **facts: Any) -> errors.Unavailab
 def _by_status(
     found: int, code: str | None, error: Refusal, target: Target, facts: dict[str, Any]
 ) -> errors.AzguardError:
-    if found == HTTPStatus.NOT_MODIFIED:
+    if found == _NOT_MODIFIED:
         return errors.NotModified(f"{target} is unchanged", **facts)
-    if found == HTTPStatus.BAD_REQUEST and code in service_codes.CONFLICTING_BLOCKS:
+    if found == _BAD_REQUEST and code in service_codes.CONFLICTING_BLOCKS:
         return errors.Changed(f"{target} was written by another writer while this upload ran", **facts)
-    if found == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+    if found == _BY_A_PROXY:
         return _build_no_answer(NotOfTheService(found, {}), target, **facts)
-    if found == HTTPStatus.NOT_FOUND:
+    if found == _NOT_FOUND:
         return errors.NotFound(f"there is no {target.kind.noun} {target}", **facts)
     if code in service_codes.NOT_IMPLEMENTED:
         return errors.BadRequest(
@@ -120,7 +124,7 @@ def _build_denial(error: Refusal, code: str | None, target: Target, facts: dict[
     creates = error.response is not None and error.response.request.headers.get("If-None-Match") == "*"
     if creates and code == service_codes.OVERWRITE_DENIED:
         return errors.Exists(f"{target} exists already", **facts)
-    is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in service_codes.AUTHENTICATION
+    is_known = facts["http_status"] == _FORBIDDEN and code not in service_codes.AUTHENTICATION
     kind = errors.Forbidden if is_known else errors.Unauthenticated
     return denials.explain(error, code, target, _first_line(error)).build(kind, **facts)
 

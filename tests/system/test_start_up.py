@@ -165,7 +165,7 @@ def test_reading_an_entity_imports_no_sdk(tmp_path: Path, connection_string: str
     table.create_entity({"PartitionKey": "eu", "RowKey": "1007"})
     account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string}
     others = ("azure.storage", "azure.identity")
-    slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
+    slow = ("http", "rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
     lines = [f"{line} -o none" for line in ("entity get StartUp/eu/1007", "entity query StartUp", "table list")]
     found = imported_by_each(lines, ("azure.data.tables", *others, *slow), tmp_path, account)
     assert found == dict.fromkeys(lines, "status 0 loaded ")
