@@ -23,7 +23,7 @@ from azguard.requests.results import Written
 from azguard.resources import properties
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import USUAL, Fault
-from tests.explorer.foreign import BEYOND, FOREIGN, KEYS_LEFT, PATH, change_blob
+from tests.explorer.foreign import BEYOND, FOREIGN, KEYS_LEFT, PATH, TRIMS, change_blob
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.scenario import (
     STOPPED,
@@ -314,8 +314,8 @@ def scenarios() -> Iterator[Scenario]:
             bound=Bound(faults=1, foreign=1, kills=1),
             short=_USUAL,
             foreign=KEYS_LEFT,
+            beyond={**BEYOND, **TRIMS, **KEYS_LEFT},
             alphabet=ONCE,
-            judges_doubts=False,
             has_own_clocks=True,
         )
 
