@@ -251,11 +251,13 @@ def _show(asked: Asked, blob: Blob, now: float) -> Answer:
 
 def _show_item(name: str, blob: Blob, now: float) -> str:
     state, status = service.lease_state(blob.lease, now), "locked" if service.is_locked(blob.lease, now) else "unlocked"
+    duration = service.lease_headers(blob.lease, now).get("x_ms_lease_duration")
+    lasts = "" if duration is None else f"<LeaseDuration>{duration}</LeaseDuration>"
     metadata = "".join(f"<{key}>{escape(value)}</{key}>" for key, value in blob.metadata)
     written = service.http_date(blob.written)
     return (
         f"<Blob><Name>{escape(name)}</Name><Properties><Last-Modified>{written}</Last-Modified><Etag>"
         f"{escape(blob.etag)}</Etag><Content-Length>{len(blob.content)}</Content-Length><BlobType>{blob.kind}</BlobType>"
-        f"<LeaseState>{state}</LeaseState><LeaseStatus>{status}</LeaseStatus></Properties>"
+        f"<LeaseState>{state}</LeaseState><LeaseStatus>{status}</LeaseStatus>{lasts}</Properties>"
         f"<Metadata>{metadata}</Metadata></Blob>"
     )

@@ -1,29 +1,44 @@
 """A lock that is held for the steps that follow: each step finds, checks or releases what its own job holds."""
 
 import json
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from azguard.cache import scope
-from azguard.locks import job_locks
+from azguard.errors import AzguardError, Changed, Locked
+from azguard.locks import held_lock, job_locks
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope
 from azguard.locks.lock_blobs import LockRequest
+from azguard.locks.steps import HeldUntil, StickyHold
+from azguard.times import find_moment
 from tests.explorer import service
 from tests.explorer.blob_service import BlobService
 from tests.explorer.faults import Fault
-from tests.explorer.locks import BREAKS, TERM_SECONDS, acquire, find_lock, settings, target
+from tests.explorer.locks import (
+    BREAKS,
+    PATH,
+    TERM_SECONDS,
+    LockRules,
+    acquire,
+    find_lock,
+    runner,
+    settings,
+    take,
+    target,
+)
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.scenario import Bound, Effect, Rules, Scenario, Services, Violation
+from tests.explorer.scenario import STOPPED, STOPPED_ALONE, Bound, Effect, Foreign, Rules, Scenario, Services, Violation
 from tests.explorer.updates import with_pair
 from tests.explorer.wire import Asked
 from tests.support.no_records import NoRecords
 
 _SCOPE = "scope"
+_UNTIL_SECONDS = 8.0
 _PROPOSED = "x-ms-proposed-lease-id"
 _ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.STORED)
 
@@ -48,6 +63,9 @@ class _Holds(HoldRecords):
     def lock(self, lease_id: str, at_most_seconds: float) -> Iterator[None]:
         yield
 
+    def prune(self) -> None:
+        """Keep what ended long ago."""
+
     def _list(self) -> Iterator[HoldRecord]:
         for text in self._kept.values():  # type: ignore[attr-defined]  # set in __init__
             found: dict[str, Any] = json.loads(text)
@@ -65,6 +83,9 @@ class Ghost(NamedTuple):
     is_taken_again: bool = False
     #: Whether the lock is held, as far as no time has passed.
     is_held: bool = False
+    #: Whether the job has begun to release it, and whether the lease was broken before.
+    is_asked: bool = False
+    is_lost: bool = False
 
 
 class HoldRules(Rules):
@@ -77,20 +98,22 @@ class HoldRules(Rules):
         return ghost.disk
 
     def see_sent(self, ghost: Ghost, who: str, asked: Asked, services: Services, now: float) -> Ghost:
-        return ghost._replace(was_held=_is_held(ghost, services, now))
+        return ghost._replace(was_held=_is_held(ghost, services, now), is_asked=ghost.is_asked or who == "R1")
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
-        if effect.asked.action == "PUT lease release" and effect.who not in ("H1", "R1"):
+        if effect.asked.action == "PUT lease release" and effect.who not in ("H1", "R1", "W1"):
             raise Violation(f"{effect.who} released the lock of another job")
         was = find_lock(effect.before).lease
         is_late = effect.asked.action == "PUT lease acquire" and effect.asked.header(_PROPOSED) in dict(ghost.disk)
         # docs/guarantees.md says so: it ends with its term.
         if is_late and not service.is_locked(was, effect.now):
-            ghost = ghost._replace(is_taken_again=True)
+            ghost = ghost._replace(is_taken_again=True, is_lost=False)
         return ghost._replace(is_held=service.is_locked(find_lock(effect.after).lease, effect.now))
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
-        return ghost._replace(is_held=False)
+        was, lease = find_lock(before).lease, find_lock(after).lease
+        is_broken = was is not None and was.id in dict(ghost.disk) and lease is not None and lease.broken is not None
+        return ghost._replace(is_held=False, is_lost=ghost.is_lost or (is_broken and not ghost.is_asked))
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         _, name, text = event
@@ -101,9 +124,13 @@ class HoldRules(Rules):
             raise Violation(f"{who} says {ended.outcome}, and the lock was {'' if ghost.was_held else 'not '}held")
         if who == "R1" and ended.status == 0 and _is_held(ghost, services, now) and not ghost.is_taken_again:
             raise Violation(f"{who} says that the lock is released, and it is held")
+        if who == "R1" and ended.status == 0 and ghost.is_lost:
+            raise Violation(f"{who} says that the lock is released, and it was lost before")
+        if who == "W1" and ended.status == 75 and _is_held(ghost, services, now):
+            raise Violation(f"{who} waits for its own job")
         if who in ("C2", "R2") and ended.status == 0:
             raise Violation(f"{who} took the lock of another job for its own")
-        if ended.status not in (0, 44, 53, 74, 75, 77):
+        if ended.status not in (0, 44, 49, 53, 74, 75, 77):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))
 
@@ -138,6 +165,50 @@ def _release(process: Process, own: JobScope) -> str:
     return job_locks.release(known, holds, NoRecords(), process.deadline(20), lambda text: None).outcome
 
 
+def _wait(process: Process, own: JobScope) -> str:
+    """Ask for the lock as a run inside the job does, that waits for less than the term."""
+    seconds, request = TERM_SECONDS / 3, LockRequest(target(process))
+    job_locks.refuse_own(request, seconds, _Holds(process), own, process.deadline(20))
+    held = acquire(process, request, process.deadline(seconds))
+    held_lock.release(held.target, held.lease_id, NoRecords(), process.deadline(20))
+    return "held"
+
+
+def _hold_until(process: Process) -> str:
+    """Hold the lock without a process, prolong it when its time is over, and release it."""
+    holds, request = _Holds(process), LockRequest(target(process))
+    own = JobScope(_SCOPE, None)
+    plan = HoldPlan(request, settings(process), _UNTIL_SECONDS, holds, own)
+    sticky = StickyHold(plan, HeldUntil(seconds=_UNTIL_SECONDS))
+    held = acquire(process, request, process.deadline(60.0))
+    try:
+        record = sticky._stay(held)
+    except AzguardError as error:
+        sticky._give_back(held)
+        if isinstance(error, (Changed, Locked)):
+            return "lost"
+        raise
+    process.tell("holds", _find_end(record), held.fence, PATH, 1, False)
+    process.sleep(_UNTIL_SECONDS + 0.5)
+    lock = None
+    with suppress(Changed):  # One that was stopped has no time to read the lock again.
+        lock = sticky.prolong(job_locks.of_hold(held.target, record))
+    if lock is None or lock.hold is None:
+        process.tell("leaves", True)
+        return "lost"
+    process.tell("renews", _find_end(lock.hold))
+    process.sleep(1.0)
+    process.tell("leaves", False)
+    return job_locks.release(lock, holds, NoRecords(), process.deadline(20), lambda text: None).outcome
+
+
+def _find_end(record: HoldRecord) -> float:
+    """Return when the next one may take the lock, in seconds since the begin."""
+    end = find_moment(record.until)
+    assert end is not None
+    return (end - service.moment(0.0)).total_seconds()
+
+
 def _step(name: str, run: Callable[[Process, JobScope], str], after: str | None = None) -> Program:
     """Return one step of the job whose number its name ends with."""
     environ = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "1", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_JOB": name[-1]}
@@ -157,18 +228,60 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("hold, check, release", *steps)
     # Before the end of a lease that was broken, and that a late copy of its request has taken again.
     hurried = partial(_hold, seconds=TERM_SECONDS / 2)
+    lost = _step("H1", _hold), _step("C1", _check, "H1"), _step("R1", _release, "C1")
+    yield _scenario(
+        "hold, lost to another",
+        *lost,
+        bound=Bound(foreign=2),
+        stopped=Bound(foreign=2, stops=1, switches=0),
+        foreign={**BREAKS, "takes the lease": take, "writes the lock": _write},
+    )
+    yield _scenario(
+        "hold, and a run of its job",
+        _step("H1", _hold),
+        _step("W1", _wait, "H1"),
+        bound=Bound(foreign=1),
+        stopped=Bound(stops=1),
+    )
+    yield Scenario(
+        name="hold, until a time",
+        programs=(Program("H", _hold_until), runner("B", begins=1.0, holds=1.0)),
+        services={"blob": BlobService()},
+        rules=LockRules(),
+        bound=Bound(foreign=1, kills=1, switches=1),
+        short=Bound(),
+        stopped=STOPPED_ALONE,
+        foreign=BREAKS,
+        alphabet=_ALPHABET,
+        slow_seconds=0.0,
+    )
     yield _scenario("hold, given up", _step("H1", hurried), _step("C1", _check, "H1"), _step("R1", _release, "C1"))
 
 
-def _scenario(name: str, *steps: Program) -> Scenario:
+def _write(services: Services, now: float) -> Services | None:
+    blobs: BlobService = services["blob"]
+    lock = blobs.blobs.get(PATH)
+    if lock is None or service.is_locked(lock.lease, now):
+        return None
+    return {**services, "blob": blobs.write(PATH, now, content=b"w", lease=None)}
+
+
+def _scenario(
+    name: str,
+    *steps: Program,
+    bound: Bound = Bound(faults=1, foreign=1),  # noqa: B008  # a value
+    foreign: Mapping[str, Foreign] = BREAKS,
+    stopped: Bound = STOPPED,
+) -> Scenario:
     return Scenario(
         name=name,
         programs=steps,
         services={"blob": BlobService()},
         rules=HoldRules(),
-        bound=Bound(faults=1, foreign=1),
+        bound=bound,
         short=Bound(foreign=1),
-        foreign=BREAKS,
+        stopped=stopped,
+        foreign=foreign,
         alphabet=_ALPHABET,
         # Killed before it has noted what it holds, the first step leaves a lock that the others cannot know.
         mortal=("C1", "C2", "R1", "R2"),

@@ -46,8 +46,11 @@ class Holding(NamedTuple):
     """A lock that is held, as its holder knows it."""
 
     until: float
-    is_shared: bool
     fence: int
+    #: The blob whose lease it has: that of a slot, or of a reader.
+    path: str
+    slots: int
+    is_shared: bool
     #: When another program broke it; None if none did.
     broken: float | None = None
 
@@ -56,12 +59,12 @@ class Ghost(NamedTuple):
     """What the rules remember."""
 
     holders: tuple[tuple[str, Holding], ...] = ()
-    #: The highest fence so far.
-    fence: int = 0
+    #: The highest fence of each slot so far.
+    fences: tuple[tuple[str, int], ...] = ()
     ends: tuple[tuple[str, Ended], ...] = ()
     killed: frozenset[str] = frozenset()
     stopped: frozenset[str] = frozenset()
-    #: When the lease of each ends that acquired or renewed one, as the service knows it.
+    #: When the lease of each ends that acquired or renewed one, as the service knows it; by its path and holder.
     leases: tuple[tuple[str, float], ...] = ()
     #: The process that acquired the lease of the lock last, until it is released.
     leased: str | None = None
@@ -72,7 +75,11 @@ class Ghost(NamedTuple):
 
 
 class LockRules(Rules):
-    """One holder at a time, each with a higher fence; nothing is left of those that have ended."""
+    """One holder of a slot at a time, each with a higher fence; nothing is left of those that have ended."""
+
+    def __init__(self, *, may_lose: bool = True) -> None:
+        #: Whether a lock can be lost that nothing took from its holder: requests meet faults.
+        self._may_lose = may_lose
 
     def begin(self) -> Ghost:
         return Ghost()
@@ -95,7 +102,7 @@ class LockRules(Rules):
             ghost = ghost._replace(broken=with_pair(ghost.broken, effect.who, None))
             if effect.asked.path == PATH:
                 ghost = _take_again(ghost, effect.who)._replace(leased=effect.who)
-        return ghost._replace(leases=with_pair(ghost.leases, effect.who, blob.lease.ends))
+        return ghost._replace(leases=with_pair(ghost.leases, f"{effect.asked.path} {effect.who}", blob.lease.ends))
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         lease = find_lock(after).lease
@@ -109,34 +116,35 @@ class LockRules(Rules):
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         match event:
+            case "disk", _, _:
+                return ghost
             case "shows", state, holder:
                 self._check_shown(ghost, who, state, holder)
                 return ghost
             case "leaves", _:
-                held = dict(ghost.holders).get(who)
-                _check_noticed(ghost, f"{who} goes on", who, None if held is None else held.broken, now)
+                broken = dict(ghost.holders)[who].broken if who in dict(ghost.holders) else None
+                _check_noticed(ghost, f"{who} goes on", who, broken, now)
                 return ghost._replace(holders=with_pair(ghost.holders, who, None))
             case "renews", until:
-                _check_end(ghost, who, until)
                 held = dict(ghost.holders)[who]._replace(until=until)
-                return ghost._replace(holders=with_pair(ghost.holders, who, held))
-        _, until, fence, is_shared = event
-        _check_end(ghost, who, until)
-        broken = None if is_shared else dict(ghost.broken).get(who)
-        if broken is None:
-            self._check_beside(ghost, who, now, fence, is_shared=is_shared)
-        else:
-            _check_noticed(ghost, f"{who} begins", who, broken, now)
-        held = Holding(until, is_shared, fence, broken)
-        return ghost._replace(holders=with_pair(ghost.holders, who, held), fence=max(fence, ghost.fence))
+            case "holds", until, fence, path, slots, is_shared:
+                broken = None if is_shared else dict(ghost.broken).get(who)
+                held = Holding(until, fence, path, slots, is_shared, broken)
+                ghost = self._begin(ghost, who, held, now)
+        _check_end(ghost, who, held)
+        if held.broken is None and now < held.until:
+            _check_beside(ghost, who, held, now)
+        return ghost._replace(holders=with_pair(ghost.holders, who, held))
 
-    def _check_beside(self, ghost: Ghost, who: str, now: float, fence: int, *, is_shared: bool) -> None:
-        for other, held in ghost.holders:
-            is_beside = held.broken is None and now < held.until and not (is_shared and held.is_shared)
-            if is_beside:
-                raise Violation(f"{who} holds the lock beside {other}")
-        if not is_shared and fence <= ghost.fence:
-            raise Violation(f"{who} has fence {fence}, after {ghost.fence}")
+    def _begin(self, ghost: Ghost, who: str, held: Holding, now: float) -> Ghost:
+        if held.is_shared:
+            return ghost
+        highest = dict(ghost.fences).get(held.path, 0)
+        if held.broken is not None:
+            _check_noticed(ghost, f"{who} begins", who, held.broken, now)
+        elif held.fence <= highest and now < held.until:
+            raise Violation(f"{who} has fence {held.fence}, after {highest}")
+        return ghost._replace(fences=with_pair(ghost.fences, held.path, max(held.fence, highest)))
 
     def _check_shown(self, ghost: Ghost, who: str, state: str, holder: str | None) -> None:
         was_held, is_unknown = ghost.looked
@@ -157,14 +165,20 @@ class LockRules(Rules):
             raise Violation(f"{who} waits for ever")
         # A release without an answer, of a lease that is still held when the time is up, may come yet.
         is_open = (ended.status, ended.outcome) == (74, "lease_outcome_unknown")
-        if ended.status not in (0, 44, 53, 75, 77) and not is_open:
+        is_refused = (ended.status, ended.outcome) == (2, "lock_slots_differ")
+        if ended.status not in (0, 44, 53, 75, 77) and not is_open and not is_refused:
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
+        if ended.outcome == "lost" and not self._may_lose and who not in ghost.stopped:
+            raise Violation(f"{who} has lost the lock, and nothing took it")
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))
 
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         blobs: BlobService = services["blob"]
+        if ghost.leased in ghost.killed and "until" in json.loads(find_lock(services).meta(OWNER) or "{}"):
+            return  # The next run under the lock ends it.
         for path, blob in blobs.blobs.items():
-            if blob.lease is not None and blob.lease.id != _OTHERS_LEASE and blob.lease.ends > now + TERM_SECONDS:
+            is_held = service.is_locked(blob.lease, now) and not _is_of_other(blob.lease)
+            if is_held and blob.lease is not None and blob.lease.ends > now + TERM_SECONDS:
                 raise Violation(f"a lease of {path} is left that does not end by itself")
 
     def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
@@ -178,7 +192,7 @@ def _is_of_other(lease: service.Lease | None) -> bool:
 def _take_again(ghost: Ghost, who: str) -> Ghost:
     """Note that a late copy has undone a break, before another held the lock: its holder holds it as before."""
     held = dict(ghost.holders).get(who)
-    if held is None or held.fence < ghost.fence:
+    if held is None or held.fence < dict(ghost.fences)[held.path]:
         return ghost
     return ghost._replace(holders=with_pair(ghost.holders, who, held._replace(broken=None)))
 
@@ -189,10 +203,21 @@ def _check_noticed(ghost: Ghost, does: str, who: str, broken: float | None, now:
         raise Violation(f"{does} {now - broken:.0f} s after its lease was broken")
 
 
-def _check_end(ghost: Ghost, who: str, until: float) -> None:
-    ends = dict(ghost.leases).get(who, 0.0)
-    if until > ends:
-        raise Violation(f"{who} counts on its lease until {until:.0f} s, and it ends at {ends:.0f} s")
+def _check_end(ghost: Ghost, who: str, held: Holding) -> None:
+    ends = dict(ghost.leases).get(f"{held.path} {who}", 0.0)
+    if held.until > ends:
+        raise Violation(f"{who} counts on its lease until {held.until:.0f} s, and it ends at {ends:.0f} s")
+
+
+def _check_beside(ghost: Ghost, who: str, held: Holding, now: float) -> None:
+    for other, theirs in ghost.holders:
+        is_apart = theirs.is_shared if held.is_shared else _are_slots_of_one(theirs, held)
+        if other != who and theirs.broken is None and now < theirs.until and not is_apart:
+            raise Violation(f"{who} holds the lock beside {other}")
+
+
+def _are_slots_of_one(one: Holding, other: Holding) -> bool:
+    return not one.is_shared and one.slots == other.slots and one.path != other.path
 
 
 def find_lock(services: Services) -> Blob:
@@ -234,10 +259,12 @@ class _Wake:
         self._process, self._renewer, self._until, self.ends = process, renewer, until, ends
 
     def wait(self, seconds: float) -> None:
-        left = min(self._until, self.ends - _MARGIN_SECONDS) - self._process.now
+        over = min(self._until, self.ends - _MARGIN_SECONDS)
+        # One that was stopped may renew its lease before its command is ended.
+        is_last = over <= self._renewer._due
         # Not so short that the clock, which has microseconds, stands still.
-        self._process.sleep(max(0.001, min(self._renewer._due - self._process.now, left)))
-        if min(self._until, self.ends - _MARGIN_SECONDS) <= self._process.now:
+        self._process.sleep(max(0.001, min(self._renewer._due, over) - self._process.now))
+        if is_last and over <= self._process.now:
             self._renewer._is_stopped = True
 
     def clear(self) -> None:
@@ -259,24 +286,25 @@ def _work(process: Process, held: HeldLock, seconds: float) -> bool:
     return bool(lost)
 
 
-def _runner(
+def runner(
     name: str,
     *,
     begins: float = 0.0,
     holds: float = _HOLD_SECONDS,
+    slots: int = 1,
     is_shared: bool = False,
     is_renewed: bool = True,
     ends_within: float = 10.0,
 ) -> Program:
     def main(process: Process) -> str:
         deadline = process.deadline(_WAIT_SECONDS)
-        request = LockRequest(target(process), is_shared=is_shared)
+        request = LockRequest(target(process), slots, is_shared=is_shared)
         held = acquire(process, request, deadline)
         process.rest(held)
         # Its guardian starts no command so late.
         is_lost = process.now >= held.ends - _MARGIN_SECONDS
         if not is_lost:
-            process.tell("holds", held.ends, held.fence, is_shared)
+            process.tell("holds", held.ends, held.fence, "/".join(held.target.address.parts), slots, is_shared)
             if is_renewed:
                 is_lost = _work(process, held, holds)
             else:
@@ -327,7 +355,7 @@ def _break(services: Services, now: float) -> Services | None:
     return {**services, "blob": blobs.with_lease(PATH, replace(lease, broken=now))}
 
 
-def _take(services: Services, now: float) -> Services | None:
+def take(services: Services, now: float) -> Services | None:
     blobs: BlobService = services["blob"]
     lock = find_lock(services)
     # Once it was held: what a later lock run has to wait for is another matter.
@@ -343,15 +371,15 @@ BREAKS: dict[str, Foreign] = {"breaks the lease": _break}
 
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of locks."""
-    both = _runner("A", is_renewed=False), _runner("B", is_renewed=False)
+    both = runner("A", is_renewed=False), runner("B", is_renewed=False)
     deep: dict[str, Any] = {"deep": Bound(faults=1, kills=1, switches=0), "is_symmetric": True}
     deep |= {"stopped": STOPPED_ALONE}
     yield _scenario("lock, two runs", *both, bound=Bound(kills=1), short=Bound(), **deep)
     # While one is stopped, another comes and goes, and its time for its record is over when it goes on.
-    quick = _runner("B", holds=0.0, is_renewed=False), _runner("C", begins=8.0, holds=0.0, is_renewed=False)
+    quick = runner("B", holds=0.0, is_renewed=False), runner("C", begins=8.0, holds=0.0, is_renewed=False)
     stopped: dict[str, Any] = {"bound": Bound(kills=1, switches=0), "stopped": _STOPPED}
     yield _scenario("lock, stopped before its record", both[0], *quick, **stopped)
-    waiter = _runner("C", begins=1.0, is_renewed=False)
+    waiter = runner("C", begins=1.0, is_renewed=False)
     three: dict[str, Any] = {"bound": Bound(kills=1), "stopped": _STOPPED, "is_symmetric": True}
     yield _scenario("lock, two runs and a waiter", *both, waiter, **three)
     lost: dict[str, Any] = {"bound": Bound(faults=1, switches=0), "deep": Bound(faults=1, kills=1, switches=0)}
@@ -359,8 +387,8 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("lock, a waiter and a lost answer", *both, waiter, alphabet=one, **{**three, **lost})
     yield _scenario(
         "lock, to the end of its lease",
-        _runner("A", holds=100.0, is_renewed=False),
-        _runner("B", begins=5.0),
+        runner("A", holds=100.0, is_renewed=False),
+        runner("B", begins=5.0),
         bound=Bound(faults=1),
         short=Bound(faults=1),
         stopped=STOPPED_ALONE,
@@ -368,7 +396,7 @@ def scenarios() -> Iterator[Scenario]:
     )
     yield _scenario(
         "lock, renewed",
-        _runner("A", holds=12.0),
+        runner("A", holds=12.0),
         bound=Bound(faults=1, foreign=1),
         short=Bound(faults=1, foreign=1),
         alphabet=(Fault.DELAYED, Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.STORED),
@@ -376,7 +404,7 @@ def scenarios() -> Iterator[Scenario]:
     )
     yield _scenario(
         "lock, release given up",
-        _runner("A", ends_within=0.01),
+        runner("A", ends_within=0.01),
         bound=Bound(faults=1, foreign=1),
         short=Bound(faults=1, foreign=1),
         deep=Bound(faults=2, foreign=1),
@@ -385,8 +413,8 @@ def scenarios() -> Iterator[Scenario]:
     )
     yield _scenario(
         "lock, broken beside a waiter",
-        _runner("A", holds=12.0),
-        _runner("B", begins=5.0),
+        runner("A", holds=12.0),
+        runner("B", begins=5.0),
         bound=Bound(foreign=1, kills=1),
         short=Bound(foreign=1),
         stopped=Bound(foreign=1, stops=1, switches=0),
@@ -394,32 +422,47 @@ def scenarios() -> Iterator[Scenario]:
     )
     yield _scenario(
         "lock, readers",
-        _runner("R", is_shared=True),
-        _runner("S", is_shared=True, begins=0.5),
-        _runner("A", begins=1.0, holds=1.0),
+        runner("R", is_shared=True),
+        runner("S", is_shared=True, begins=0.5),
+        runner("A", begins=1.0, holds=1.0),
         bound=Bound(kills=1),
         short=Bound(),
         stopped=_STOPPED,
         page=1,
     )
     yield _scenario(
+        "lock, a reader and a writer",
+        runner("R", is_shared=True, holds=20.0),
+        runner("A", holds=12.0),
+        rules=LockRules(may_lose=False),
+        bound=Bound(kills=1),
+        short=Bound(),
+        stopped=STOPPED_ALONE,
+    )
+    both = runner("A", slots=2, is_renewed=False), runner("B", slots=2, is_renewed=False)
+    third: dict[str, Any] = {"bound": Bound(kills=1), "short": Bound(), "stopped": _STOPPED}
+    last = runner("C", slots=2, begins=1.0, is_renewed=False)
+    yield _scenario("lock, of two slots", *both, last, is_symmetric=True, **third)
+    last = runner("C", begins=0.5, is_renewed=False)
+    yield _scenario("lock, of two slots and of one", runner("A", slots=2, holds=1.0), both[1], last, **third)
+    yield _scenario(
         "lock, shown",
-        _runner("A"),
+        runner("A"),
         _shower("V", after="A"),
         bound=Bound(faults=1, kills=1, foreign=1),
         short=Bound(kills=1, foreign=1),
-        foreign={**BREAKS, "takes the lease": _take},
+        foreign={**BREAKS, "takes the lease": take},
     )
     short = Bound(kills=1, foreign=1)
     late: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "short": Bound(faults=1, foreign=1)}
     yield _scenario(
-        "lock, broken and taken again", _runner("A", holds=12.0), alphabet=(Fault.LATE,), foreign=BREAKS, **late
+        "lock, broken and taken again", runner("A", holds=12.0), alphabet=(Fault.LATE,), foreign=BREAKS, **late
     )
     twice: dict[str, Any] = {"bound": Bound(faults=1), "deep": Bound(faults=1, foreign=2, switches=0)}
     twice |= {"stopped": STOPPED_ALONE}
-    both = _runner("A", holds=12.0), _runner("B", begins=5.0)
+    both = runner("A", holds=12.0), runner("B", begins=5.0)
     yield _scenario("lock, taken again after another", *both, alphabet=(Fault.LATE,), foreign=BREAKS, **twice)
-    both = _runner("A"), _lister("L", after="A")
+    both = runner("A"), _lister("L", after="A")
     yield _scenario("lock, listed", *both, bound=short, short=short, deep=short._replace(faults=1), foreign=BREAKS)
 
 
@@ -429,6 +472,7 @@ def _scenario(
     bound: Bound,
     short: Bound | None = None,
     page: int = 3,
+    rules: Rules | None = None,
     alphabet: tuple[Fault, ...] = _ALPHABET,
     **more: Any,
 ) -> Scenario:
@@ -436,7 +480,7 @@ def _scenario(
         name=name,
         programs=programs,
         services={"blob": BlobService(page=page)},
-        rules=LockRules(),
+        rules=rules or LockRules(),
         bound=bound,
         short=short,
         alphabet=alphabet,
