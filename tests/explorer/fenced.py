@@ -85,6 +85,16 @@ def _set_tags(services: Services, now: float) -> Services | None:
     return {**services, "blob": replace(blobs, blobs={**blobs.blobs, PATH: replace(blob, tags=(("by", "f"),))})}
 
 
+def _set_same_tags(services: Services, now: float) -> Services | None:
+    """Take the lease over, and set the tags that A sets."""
+    blobs: BlobService = services["blob"]
+    if not service.is_locked(blobs.blobs[PATH].lease, now):
+        return None
+    lease = service.Lease("0ea5e000-0000-4000-8000-000000000000", 60.0, now + 60.0)
+    same = replace(blobs.blobs[PATH], lease=lease, tags=(("by", "A"),))
+    return {**services, "blob": replace(blobs, blobs={**blobs.blobs, PATH: same})}
+
+
 _BREAKS = {"breaks the lease": FOREIGN["breaks the lease"]}
 
 
@@ -96,6 +106,7 @@ def scenarios() -> Iterator[Scenario]:
     fenced: dict[str, Any] = {"rules": FenceRules(is_guarded=False), "foreign": unfenced, "bound": bound}
     yield _scenario("put, fenced", *both, **fenced, short=bound._replace(faults=0), alphabet=(Fault.LOST_AFTER,))
     bound, others = Bound(faults=1, foreign=1), {**unfenced, "sets the tags": _set_tags, **_BREAKS}
+    others["takes the lease over, and sets the tags that A sets"] = _set_same_tags
     # Not judged: tags have no version, and once the lease was lost another may have set the same, or the former ones.
     tag = Program("A", _tag)
     yield _scenario("tags", tag, rules=TagRules(), foreign=others, bound=bound, short=bound, judges_doubts=False)

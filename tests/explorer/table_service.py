@@ -42,6 +42,8 @@ class TableService:
     gone: Mapping[str, str] = field(default_factory=dict)
     #: Of which property readers are told the name of its value, and no time: see ``names``.
     concealed: str | None = None
+    #: Whether the refusals tell the time: those of a gateway may not.
+    tells_time: bool = True
 
     @cached_property
     def key(self) -> int:
@@ -54,7 +56,7 @@ class TableService:
             return self._transact(asked, now)
         if asked.method == "GET":
             found = self.entities.get(asked.path)
-            return self, _refuse(404, "ResourceNotFound", now) if found is None else self._show(found, now)
+            return self, self._refuse_read(now) if found is None else self._show(found, now)
         return self._write(asked.method, asked.path, asked.header("if-match"), asked.body, now)
 
     def put(self, path: str, now: float, values: Mapping[str, Any]) -> "TableService":
@@ -69,6 +71,10 @@ class TableService:
         """Return the service without an entity."""
         rest = {name: each for name, each in self.entities.items() if name != path}
         return replace(self, entities=rest, gone={**self.gone, path: self.entities[path].etag})
+
+    def _refuse_read(self, now: float) -> Answer:
+        refusal = _refuse(404, "ResourceNotFound", now)
+        return refusal if self.tells_time else replace(refusal, body=refusal.body.replace(b"Time:", b"At:"))
 
     def _show(self, found: Entity, now: float) -> Answer:
         told = {"odata.etag": found.etag, **found.values}

@@ -5,12 +5,14 @@ Each update adds its own letter to the content, so that the content tells what w
 
 import random
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.updates import BlobContent
+from azguard.errors import TransformFailed
 from azguard.requests.deadline import SETTLE_SECONDS
 from azguard.requests.lineage import Lineage, new_op
 from azguard.updates.doubt import find_status
@@ -266,6 +268,13 @@ class UpdateRules(Rules):
         return "applied" if {who, self._before.get(who)} & set(appliers) else "not applied"
 
 
+class AskedRules(UpdateRules):
+    """What is true of what is said of an op that azguards forget, which know that they do."""
+
+    def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
+        return ghost._replace(is_alone=False)
+
+
 def op_of(name: str) -> str:
     """Return the op id that a name stands for."""
     return new_op(name.encode().ljust(12, b"-"))
@@ -343,6 +352,15 @@ _KEEPS = {"writes, and keeps the metadata": FOREIGN["writes, and keeps the metad
 ONCE = tuple(each for each in faults.USUAL if each is not Fault.TWICE)
 _FORGET = ("wipes the metadata", "writes, and keeps the metadata")
 _REPLACES = {"writes other content, and keeps the metadata": foreign.change_blob(content=b"g")}
+
+
+def _add_to_own(content: bytes) -> bytes:
+    """Add the letter of A to what no other program has written."""
+    if content.endswith(b"f"):
+        raise TransformFailed("it is of another program")
+    return content + b"A"
+
+
 _SAME: dict[str, Any] = {"transform": lambda content: content if b"K" in content else content + b"K"}
 
 
@@ -391,6 +409,16 @@ def scenarios() -> Iterator[Scenario]:
         bound=Bound(faults=1, foreign=2),
         short=Bound(faults=1, foreign=2),
     )
+    # Refused, and then leased again on a version of which nothing can be made.
+    yield _scenario(
+        "update, lease, on what is refused",
+        updater("A", transform=_add_to_own, **lease),
+        services=stored(),
+        foreign={name: FOREIGN[name] for name in ("breaks the lease", "writes, and drops the metadata")},
+        bound=Bound(foreign=2),
+        short=Bound(foreign=2),
+        alphabet=ONCE,
+    )
     late = updater("A", seconds=0.01, **lease)
     yield _scenario("update, lease, given up", late, alphabet=ONCE, foreign={})
     hurried = updater("A", seconds=0.01)
@@ -438,6 +466,10 @@ def scenarios() -> Iterator[Scenario]:
         alphabet=ONCE,
         **killed,
     )
+    asked = updater("A", op="K"), asker("C", "K", after="A")
+    forgets: dict[str, Any] = {"foreign": TRIMS, "short": Bound(foreign=1)}
+    trimmed = _scenario("op-id, asked after many updates", *asked, alphabet=ONCE, **{**killed, **forgets})
+    yield replace(trimmed, rules=AskedRules(asked))
     at_once = updater("A", op="K"), updater("B", op="K")
     yield _scenario("op-id at once", *at_once, foreign=_KEEPS, is_symmetric=True)
     empty = {"blob": BlobService(conceals=True)}

@@ -50,6 +50,8 @@ class Ghost(NamedTuple):
     sent: _Sent = ()
     doubted: _Sent = ()
     ends: tuple[tuple[str, Ended], ...] = ()
+    #: When each worker was stopped while its command ran, until it sends something.
+    paused: tuple[tuple[str, float], ...] = ()
 
 
 class WorkerRules(Rules):
@@ -61,7 +63,14 @@ class WorkerRules(Rules):
     def begin(self) -> Ghost:
         return Ghost()
 
+    def see_stop(self, ghost: Ghost, who: str, now: float) -> Ghost:
+        return ghost._replace(paused=with_pair(ghost.paused, who, now)) if who in dict(ghost.running) else ghost
+
     def see_sent(self, ghost: Ghost, who: str, asked: Asked, services: Services, now: float) -> Ghost:
+        paused = dict(ghost.paused).get(who, now)
+        ghost = ghost._replace(paused=with_pair(ghost.paused, who, None))
+        if asked.path == f"{_POISON}/messages" and now > paused + _VISIBILITY_SECONDS:
+            raise Violation(f"{who} copied a message that another may have")
         if not asked.changes or dict(ghost.sent).get(who, (None, False))[0] == asked:
             return ghost
         return ghost._replace(sent=with_pair(ghost.sent, who, (asked, False)))
@@ -281,6 +290,8 @@ def scenarios() -> Iterator[Scenario]:
     early_bounds: dict[str, Any] = {"bound": Bound(kills=1), "short": Bound(kills=1), "stopped": STOPPED_BESIDE}
     early = _worker("A"), _worker("B", begins=_CLAIM_SECONDS - 10.0)
     yield _scenario("workers, before the end of a claim", ("m1",), *early, **early_bounds)
+    untimed = {"table": TableService(tells_time=False)}
+    yield _scenario("workers, not told the time", ("m1",), *early, **early_bounds, services=untimed)
     yield _scenario(
         "worker, poison",
         ("bad",),
@@ -298,13 +309,14 @@ def _scenario(
     bound: Bound,
     short: Bound | None = None,
     alphabet: tuple[Fault, ...] = _ALPHABET,
+    services: Services | None = None,
     **more: Any,
 ) -> Scenario:
     messages = tuple(Message(f"m{number}", key) for number, key in enumerate(keys, 1))
     return Scenario(
         name=name,
         programs=programs,
-        services={"queue": QueueService({_QUEUE: messages}), "table": TableService()},
+        services={"queue": QueueService({_QUEUE: messages}), **(services or {"table": TableService()})},
         rules=WorkerRules(keys),
         bound=bound,
         short=short,

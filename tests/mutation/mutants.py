@@ -255,6 +255,22 @@ MUTANTS = (
         "entity, ledger",
     ),
     Mutant(
+        "a lease on another version tells of a write",
+        "2, --guard lease",
+        "azguard/updates/leases.py",
+        "if not self.held or self._id is None or state.etag != self._over:",
+        "if not self.held or self._id is None or state.etag == self._id:",
+        "update, lease, on what is refused",
+    ),
+    Mutant(
+        "equal tags are ours although the lease was lost",
+        "2, everything else",
+        "azguard/blobs/tags.py",
+        "    if not is_held:",
+        "    if not is_held and current.tags != wanted:",
+        "tags",
+    ),
+    Mutant(
         "a row that gives an update up is a commit",
         "2, --guard ledger",
         "azguard/tables/updates.py",
