@@ -163,8 +163,8 @@ class LockRules(Rules):
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         if ended.status == 75 and not _is_of_other(find_lock(services).lease) and who not in ghost.stopped:
             raise Violation(f"{who} waits for ever")
-        # A release without an answer, of a lease that is still held when the time is up, may come yet.
-        is_open = (ended.status, ended.outcome) == (74, "lease_outcome_unknown")
+        # A record, or a release, without an answer, of a lease that is still held when the time is up, may come yet.
+        is_open = ended.status == 74 and ended.outcome in ("lease_outcome_unknown", "outcome_unknown")
         is_refused = (ended.status, ended.outcome) == (2, "lock_slots_differ")
         if ended.status not in (0, 44, 53, 75, 77) and not is_open and not is_refused:
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
@@ -174,7 +174,7 @@ class LockRules(Rules):
 
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         blobs: BlobService = services["blob"]
-        if ghost.leased in ghost.killed and "until" in json.loads(find_lock(services).meta(OWNER) or "{}"):
+        if "until" in json.loads(find_lock(services).meta(OWNER) or "{}"):
             return  # The next run under the lock ends it.
         for path, blob in blobs.blobs.items():
             is_held = service.is_locked(blob.lease, now) and not _is_of_other(blob.lease)
