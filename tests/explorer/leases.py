@@ -205,5 +205,6 @@ def _scenario(
         stopped=stopped,
         alphabet=_ALPHABET,
         slow_seconds=inf,
+        # No rule tells whether a 74 is of the lease, of the record of its holder, or of the release.
         judges_doubts=False,
     )
