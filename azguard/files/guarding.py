@@ -11,14 +11,14 @@ metadata, or by our own lease: what changed while only we could write, changed b
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError, BadRequest, Locked, NotFound, OutcomeUnknown
+from azguard.errors import AzguardError, BadRequest, Locked, NotFound, Unavailable
 from azguard.files import handles, temporary
 from azguard.frozen import frozen
 from azguard.guards import versions
@@ -212,6 +212,9 @@ def hold(
         handles.tell_holders(target, deadline),
         guard.hold(target, lease_id, records, deadline, processes=guarding.processes, term=term) as lease,
     ):
+        if lease.may_come_late:
+            # Acquired again by its copy, it would let a request that comes late undo what was written since.
+            guard.change_id(lease, target, guarding.records, deadline, guarding.processes)
         found = properties.fetch(target, Conditions(lease_id=lease.lease_id), deadline)
         held = Held(lease, found, answered_at=found.date)
         versions.require_version(target, conditions.expected_etag, held.etag, reason="share_or_file_changed")
@@ -230,12 +233,9 @@ def hold(
             raise
 
 
-def exclude_late(target: Target, held: Held, guarding: Guarding, deadline: Deadline, before: str | None = None) -> Held:
-    """Return the version under another id of our lease, so that a request that was sent under the old one is refused.
-
-    ``before`` is the version to which the record of the lease's holder was added, if that is all that was sent.
-    """
-    guard.change_id(held.lease, target, guarding.records, deadline, guarding.processes, before)
+def exclude_late(target: Target, held: Held, guarding: Guarding, deadline: Deadline) -> Held:
+    """Return the version under another id of our lease, so that a late request under the old one is refused."""
+    guard.change_id(held.lease, target, guarding.records, deadline, guarding.processes)
     # What came before the change is there, and nothing can come any more.
     return replace(
         held, found=properties.fetch(target, Conditions(lease_id=held.lease.lease_id), deadline), may_move=False
@@ -244,11 +244,7 @@ def exclude_late(target: Target, held: Held, guarding: Guarding, deadline: Deadl
 
 def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, deadline: Deadline) -> Held:
     """Write on the file who holds its lease, and return that version; the one that was, if there is no room for it."""
-    before = held.etag
-    if held.lease.may_come_late:
-        # Acquired again by its copy, the lease would let a record that comes late undo what was written since.
-        held = exclude_late(target, held, guarding, deadline)
-    note = held.lease.note
+    note, before = held.lease.note, held.etag
     if note is not None:
         note.begin_record(before)
     try:
@@ -257,12 +253,8 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
         if error.service_code != NO_ROOM:
             raise
         return held
-    except OutcomeUnknown:
-        with suppress(AzguardError):
-            exclude_late(target, held, guarding, deadline.afterwards(_REMOVE_SECONDS), before)
-        raise
     if held.may_move:
-        held = exclude_late(target, held, guarding, deadline, before)
+        held = exclude_late(target, held, guarding, deadline)
         note = held.lease.note
     if note is not None:
         note.add_record(before, held.etag)
@@ -291,9 +283,12 @@ def withdraw(target: Target, held: Held, before: str, guarding: Guarding, deadli
     """
     if held.lease.is_gone:
         return None
+    patience = deadline.afterwards(_REMOVE_SECONDS)
     try:
+        # What was sent under the lease could come between the look and the removal, and one would undo the other.
+        guard.change_id(held.lease, target, guarding.records, patience, guarding.processes)
         with commits.suppress():
-            moved = owner_records.remove(target, held.lease.lease_id, deadline.afterwards(_REMOVE_SECONDS))
+            moved = owner_records.remove(target, held.lease.lease_id, patience)
     except AzguardError:
         return None
     if moved is None:
@@ -321,11 +316,12 @@ def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> End
     """Release what killed processes on this machine left on a share or a file."""
     ended = EndedLeases()
 
-    def tidy(place: Target, lease: ProcessLease) -> None:
-        found = _remove_left_record(place, lease, deadline)
+    def tidy(place: Target, lease: ProcessLease) -> bool:
+        found, is_over = _end_lease(place, lease, guarding, deadline)
         for moved in found:
             guarding.records.record_move(place, moved)
         ended.moves += found if place.address == target.address else []
+        return is_over
 
     for lease in () if guarding.processes is None else guarding.processes.release_abandoned(target, deadline, tidy):
         ended.leases += 1
@@ -359,27 +355,41 @@ def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
     return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
 
 
-def _remove_left_record(target: Target, lease: ProcessLease, deadline: Deadline) -> list[Moved]:
-    """Remove the record of who holds the lease, if it is held still and there is one; raise no error."""
+def _end_lease(target: Target, lease: ProcessLease, guarding: Guarding, deadline: Deadline) -> tuple[list[Moved], bool]:
+    """End the lease of a killed process if it is held, without the record of it; raise no error.
+
+    Return how that moved the version, and whether the lease was ended.
+    """
     if target.kind is not Kind.FILE:
-        return []
+        return [], False
     patience = deadline.restart(seconds=min(_REMOVE_SECONDS, deadline.remaining))
+    # The note of it stays, unless its record is known to be gone.
+    is_left, lease.note.is_left = lease.note.is_left, True
     try:
-        version = owner_records.read_version(target, patience, lease.lease_id)
-        if OWNER not in {key.lower() for key in version.metadata}:
-            return []
+        owner_records.read_version(target, patience, lease.lease_id)
+    except AzguardError as error:
+        lease.note.is_left = is_left or isinstance(error, Unavailable)
+        return [], False
+    held = GuardLease(lease.lease_id, is_own=True, deadline=patience)
+    held.note = lease
+    try:
+        # What the process has sent could come between the look and the removal, or after it.
+        guard.change_id(held, target, guarding.records, patience, guarding.processes)
         with commits.suppress():
-            moved = owner_records.change_metadata(
-                target, version, {OWNER: None}, Conditions(lease_id=lease.lease_id), patience
-            )
+            moved = owner_records.remove(target, held.lease_id, patience)
+        lease.note.is_left = is_left
     except AzguardError:
-        return []
-    after = None if moved.after is None else quote_etag(moved.after)
-    moved = Moved(quote_etag(version.etag), after, moved.last_modified, moved.lineage)
+        moved = None
+    finally:
+        guard.give_back(held, target, guarding.records)
+    return [] if moved is None else _list_moves(moved, lease), held.is_gone
+
+
+def _list_moves(moved: Moved, lease: ProcessLease) -> list[Moved]:
+    """Return which versions differ from the one without the record of a lease in that record alone."""
+    moved = replace(moved, before=quote_etag(moved.before), after=moved.after and quote_etag(moved.after))
     # Killed before the answer came, it has sent nothing but the record.
     first = lease.begun_on
     if lease.record is not None and quote_etag(lease.record[1]) == moved.before:
         first = lease.record[0]
-    if first is None:
-        return [moved]
-    return [Moved(quote_etag(first), after, moved.last_modified, moved.lineage), moved]
+    return [moved] if first is None else [replace(moved, before=quote_etag(first)), moved]

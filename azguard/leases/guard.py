@@ -113,7 +113,7 @@ def hold(
     try:
         yield held
     finally:
-        _give_back(held, target, records)
+        give_back(held, target, records)
 
 
 def _ask(
@@ -172,11 +172,8 @@ def change_id(
     records: LeaseRecords,
     deadline: Deadline,
     processes: ProcessLeases | None = None,
-    before: str | None = None,
 ) -> None:
     """Give a lease of our own another id, so that a request under the old one that comes late is refused.
-
-    ``before`` is the version to which the record of its holder was added, if that is all that was sent.
 
     Raises:
         Locked: it is not held any more.
@@ -185,16 +182,16 @@ def change_id(
     new = GuardLease(str(uuid.uuid4()), is_own=True, deadline=deadline, ends=held.ends)
     if processes is not None:
         new.note = processes.open(target, new.lease_id)
-        if before is not None:
-            new.note.begin_record(before)
+        if held.note is not None:
+            new.note.carry_on(held.note)
     records.add(target, new.lease_id, None if held.ends is None else _SECONDS)
     try:
         with commits.suppress():
             attempts = actions.change(target, new.lease_id, Conditions(lease_id=held.lease_id), deadline).attempts
     except BaseException as error:
         # The old id first: once that is released, a change that comes late is refused.
-        actions.give_back(target, held.lease_id, deadline)
-        _give_back(new, target, records)
+        give_back(held, target, records)
+        give_back(new, target, records)
         if isinstance(error, OutcomeUnknown):
             raise _build_unavailable(target, error) from error
         raise
@@ -205,7 +202,8 @@ def change_id(
     held.lease_id, held.note, held.is_gone = new.lease_id, new.note, False
 
 
-def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
+def give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
+    """Release a lease of our own, and raise no error; its note is left if it may be held still."""
     if held.is_gone or actions.give_back(target, held.lease_id, held.deadline):
         _forget(held, target, records)
         return
@@ -218,7 +216,7 @@ def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
 def _give_up(held: GuardLease, target: Target, records: LeaseRecords) -> None:
     """Give back a lease that may be granted still: where it ends by itself, its id is kept meanwhile."""
     if not kind_of(target).finite:
-        _give_back(held, target, records)
+        give_back(held, target, records)
     elif actions.give_back(target, held.lease_id, held.deadline, was_acquired=False):
         _forget(held, target, records)
     else:

@@ -292,6 +292,10 @@ class ProcessLease:
         """Note that the version ``after`` differs from ``before`` in the record of the holder alone."""
         self.note.add(before=before, after=after)
 
+    def carry_on(self, old: "ProcessLease") -> None:
+        """Note of the record what was noted for the lease while it had its old id."""
+        self.note.add(**{name: fact for name, fact in old.note.facts.items() if name in ("before", "after")})
+
     def note_attempts(self, count: int) -> None:
         """Note that the lease was acquired, and how often that was sent."""
         if count == 1:
@@ -356,22 +360,24 @@ class ProcessLeases:
                 yield lease
 
     def release_abandoned(
-        self, target: Target, deadline: Deadline, before: Callable[[Target, ProcessLease], None] = lambda _, __: None
+        self, target: Target, deadline: Deadline, end: Callable[[Target, ProcessLease], bool] = lambda _, __: False
     ) -> Iterator[ProcessLease]:
-        """Release what processes that have ended left on a resource, and yield each before its note is deleted.
+        """Release what processes that have ended left on a resource, and yield each.
 
-        ``before`` is called while one may be held still, for each place where it may be, and must raise no error. While
-        a request for a lease may come late, its note is kept, and the lease is yielded only if it was held.
+        ``end`` is called for each place where one may be held still, and returns whether it has ended it there; it must
+        raise no error. While a request for a lease may come late, its note is kept, and the lease is yielded only if it
+        was held.
         """
         for lease in self.find_abandoned(target):
-            places = lease.find_places(target)
-            for place in places:
-                before(place, lease)
             is_known = not lease.note.may_come
-            ended = [actions.give_back(each, lease.lease_id, deadline, was_acquired=is_known) for each in places]
+            lease.note.is_left = not is_known
+            ended = [
+                end(each, lease) or actions.give_back(each, lease.lease_id, deadline, was_acquired=is_known)
+                for each in lease.find_places(target)
+            ]
             if all(ended) if is_known else any(ended):
                 yield lease
-            lease.close(is_released=is_known and all(ended))
+            lease.close(is_released=all(ended))
 
 
 def _locate_path(target: Target, path: str) -> Target:

@@ -10,7 +10,7 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.files import replacing
+from azguard.files import guarding, replacing
 from azguard.files.entries import SmbProperties
 from azguard.files.guarding import Guarding
 from azguard.files.replacing import FileUpload
@@ -31,7 +31,16 @@ from tests.explorer.faults import Fault
 from tests.explorer.file_service import File, FileService
 from tests.explorer.foreign import LINEAGE
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.scenario import STOPPED_ALONE, STOPPED_BESIDE, Bound, Foreign, Scenario, Services, Violation
+from tests.explorer.scenario import (
+    STOPPED,
+    STOPPED_ALONE,
+    STOPPED_BESIDE,
+    Bound,
+    Foreign,
+    Scenario,
+    Services,
+    Violation,
+)
 from tests.explorer.updates import Even, Ghost, MemoryJournal, UpdateRules, op_of
 from tests.support.no_records import NoRecords
 
@@ -168,11 +177,21 @@ def _updater(name: str, *, op: str | None = None, after: str | None = None, of_m
     return Program(name, main, after=after, op=op)
 
 
+def _tidier(name: str, *, after: str) -> Program:
+    """Return a process that ends what one before it has left, and writes nothing itself."""
+
+    def main(process: Process) -> str:
+        guarding.end_abandoned(_target(process), _guarding(process), process.deadline(30))
+        return "tidied"
+
+    return Program(name, main, after=after, other="tidies")
+
+
 def _putter(name: str, *, after: str | None = None) -> Program:
     """Return a process that reads a file, and puts what it read with its letter."""
 
     def main(process: Process) -> str:
-        target, guarding = _target(process), _guarding(process)
+        target, held_by = _target(process), _guarding(process)
         found = properties.fetch(target, Conditions(), process.deadline(30))
         etag = quote_etag(found.etag)
         size = found.size
@@ -187,7 +206,7 @@ def _putter(name: str, *, after: str | None = None) -> Program:
         )
         # What it read is told by the length: only other programs wrote before.
         content = b"s".ljust(size, b"f") + name.encode()
-        replacing.put(upload, io.BytesIO(content), len(content), guarding, lambda done: None)
+        replacing.put(upload, io.BytesIO(content), len(content), held_by, lambda done: None)
         return "committed"
 
     return Program(name, main, after=after)
@@ -249,11 +268,16 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("file updates, late", *turns, alphabet=(Fault.LATE,), **late)
     yield _scenario("file update", _updater("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     of_metadata = _updater("A", of_metadata=True)
-    once: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "short": Bound(faults=1), "stopped": STOPPED_BESIDE}
+    once: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "short": Bound(faults=1)}
     # The acquire of the lease and the record under it both come after the release.
     late = {"bound": Bound(faults=2), "alphabet": (Fault.LATE,)}
-    for name, more in (("file metadata update", once), ("file metadata update, late", late)):
-        yield replace(_scenario(name, of_metadata, **more), rules=MetadataRules((of_metadata,)))
+    tidied: dict[str, Any] = {"bound": Bound(faults=1, kills=1), "stopped": STOPPED}
+    for name, programs, more in (
+        ("file metadata update", (of_metadata,), once),
+        ("file metadata update, late", (of_metadata,), late),
+        ("file metadata update, tidied", (of_metadata, _tidier("B", after="A")), tidied),
+    ):
+        yield replace(_scenario(name, *programs, **more), rules=MetadataRules(programs))
     yield _scenario("file put", _putter("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     yield _scenario(
         "file update, killed",

@@ -278,7 +278,7 @@ def test_a_rename_that_comes_between_the_two_releases_of_its_lease_leaves_none(f
         if "comp=rename" in request.path:
             lost.append(request)
             return Fault.RESET
-        if lost and not came and request.method == "PUT" and "comp=metadata" in request.path:
+        if lost and not came and request.headers.get("x-ms-lease-action") == "change":
             lease = lost[0].headers["x-ms-source-lease-id"]
             came.append(files_world.client(files_cli, file).rename_file("new.txt", source_lease=lease).file_name)
         return Fault.NONE

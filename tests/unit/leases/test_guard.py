@@ -228,9 +228,9 @@ def test_where_it_is_not_known_to_be_renewed_the_next_write_is_not_unknown(
 @pytest.mark.parametrize(
     ("end", "raised", "after"),
     [
-        (None, None, ["confirm", "drop"]),
-        (OutcomeUnknown("lost"), Unavailable, ["give back", "give back", "drop"]),
-        (WRONG, Locked, ["give back", "give back", "drop"]),
+        (None, None, ["confirm", "drop", "give back"]),
+        (OutcomeUnknown("lost"), Unavailable, ["give back", "drop", "give back", "drop"]),
+        (WRONG, Locked, ["give back", "drop", "give back", "drop"]),
     ],
 )
 def test_its_id_is_changed_or_nothing_more_is_written_under_it(
@@ -246,7 +246,7 @@ def test_its_id_is_changed_or_nothing_more_is_written_under_it(
         with nullcontext() if raised is None else pytest.raises(raised):
             guard.change_id(held, TARGET, notes, Clock().deadline())
         assert ((held.lease_id == before), held.ends) == (raised is not None, ends)
-    assert notes.said[3:] == ["record 15", *after, "give back", "drop"]
+    assert notes.said[3:] == ["record 15", *after, "drop"]
 
 
 @dataclass
