@@ -293,10 +293,11 @@ def test_a_blob_that_is_always_overwritten_is_given_up_after_the_deadline(tmp_pa
         service.etag = f'"0x{next(versions)}"'
         return RangeAnswer(412, b"", service.etag, None, code="ConditionNotMet")
 
-    with serving(content(), spoil) as service, pytest.raises(Changed) as refused:
+    with serving(content(), spoil) as service:
         # Each request has time; that of the whole is over at once.
         begin = partial(BlobDownload, service.target, Conditions(), Deadline)
-        delivery.to_file(service.target, begin, tmp_path / "copy", Deadline(0.0), lambda *_: None, admit)
+        with pytest.raises(Changed) as refused:
+            delivery.to_file(service.target, begin, tmp_path / "copy", Deadline(0.0), lambda *_: None, admit)
     firsts = [each for each in service.ranges if each.startswith("bytes=0-")]
     assert (refused.value.reason, len(firsts), list(tmp_path.iterdir())) == ("overwritten_too_often", 5, [])
 
