@@ -207,6 +207,14 @@ def _find_address(request: Request, service: str) -> str:
     return f"{top}:{path}" if is_whole else f"{leaf}:{path}"
 
 
+def is_sent_again(steps: Sequence[Step], settled: Step | Event) -> bool:
+    """Return whether a process sent an op again after a write of it was settled."""
+    if not isinstance(settled, Step):
+        return False
+    later = (each for each in steps if each.step == "sending" and each.at > settled.at)
+    return any((each.process, each["op"]) == (settled.process, settled["op"]) for each in later)
+
+
 def find_end(lease: str, mine: Sequence[Step], at: float) -> float:
     """Return until when a holder counts on its lease, as of a moment: a term after its last request."""
     theirs = [step for step in mine if step["lease"] == lease and step.at < at]
