@@ -95,6 +95,15 @@ def _set_same_tags(services: Services, now: float) -> Services | None:
     return {**services, "blob": replace(blobs, blobs={**blobs.blobs, PATH: same})}
 
 
+def _break_and_set_tags(services: Services, now: float) -> Services | None:
+    blobs: BlobService = services["blob"]
+    blob = blobs.blobs[PATH]
+    if blob.lease is None or not service.is_locked(blob.lease, now):
+        return None
+    broken = replace(blob, lease=replace(blob.lease, broken=now), tags=(("by", "f"),))
+    return {**services, "blob": replace(blobs, blobs={**blobs.blobs, PATH: broken})}
+
+
 _BREAKS = {"breaks the lease": FOREIGN["breaks the lease"]}
 
 
@@ -107,6 +116,7 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("put, fenced", *both, **fenced, short=bound._replace(faults=0), alphabet=(Fault.LOST_AFTER,))
     bound, others = Bound(faults=1, foreign=1), {**unfenced, "sets the tags": _set_tags, **_BREAKS}
     others["takes the lease over, and sets the tags that A sets"] = _set_same_tags
+    others["breaks the lease, and sets the tags"] = _break_and_set_tags
     # Not judged: tags have no version, and once the lease was lost another may have set the same, or the former ones.
     tag = Program("A", _tag)
     yield _scenario("tags", tag, rules=TagRules(), foreign=others, bound=bound, short=bound, judges_doubts=False)
