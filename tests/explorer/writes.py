@@ -254,6 +254,12 @@ def _create(services: Services, now: float) -> Services | None:
     return None if PATH in blobs.blobs else {**services, "blob": blobs.write(PATH, now, content=b"n")}
 
 
+def _put_back(services: Services, now: float) -> Services | None:
+    """Write the metadata that were there at first, as a program does that has read them and compares nothing."""
+    first: Blob = stored()["blob"].blobs[PATH]
+    return change_blob(content=b"sf", metadata=first.metadata)(_create(services, now) or services, now)
+
+
 _FOREIGN: dict[str, Foreign] = {
     **FOREIGN,
     "writes the source": _write_source,
@@ -349,7 +355,7 @@ def _scenario(
         stopped=STOPPED_BESIDE if write in (_append, _append_under_lease) else STOPPED,
         short=short,
         foreign=foreign,
-        beyond={**BEYOND, **foreign},
+        beyond={**BEYOND, **foreign, "puts back the blob that it had read at first": _put_back},
         alphabet=alphabet,
         is_symmetric=not is_again and not is_alone,
         has_own_clocks=True,
