@@ -91,8 +91,9 @@ def hold(
 
     ``processes`` keeps the note of ours, by which the next azguard on this machine ends it if we are killed.
 
-    With an ``etag`` our own is acquired on that version alone. Once it is replaced, no late request can acquire it.
-    Without one, a lease that was asked for twice gets another id.
+    With an ``etag`` our own is acquired on that version alone, so that no late request acquires it once that is
+    replaced. Without one, a lease that was asked for twice gets another id: a late request would bring it back after
+    another program has broken it, and written.
 
     Raises:
         Changed: it is another version.
@@ -112,7 +113,6 @@ def hold(
     _ask(held, target, records, seconds, etag, term.others_seconds)
     records.confirm(target, lease_id)
     if held.may_come_late and etag is None and processes is None:
-        # After another has broken the lease it would bring it back, so that we wrote over what that one wrote.
         change_id(held, target, records, deadline)
     try:
         yield held
