@@ -90,7 +90,6 @@ def hold(
     """Hold a lease on a resource: the one that the caller holds already, or our own, which is given back at the end.
 
     ``processes`` keeps the note of ours, by which the next azguard on this machine ends it if we are killed.
-
     With an ``etag`` our own is acquired on that version alone, so that no late request acquires it once that is
     replaced. Without one, a lease that was asked for twice gets another id: a late request would bring it back after
     another program has broken it, and written.
