@@ -84,6 +84,8 @@ class BlobService:
         before = self.blobs.get(path)
         etag = name_version(before.etag if before else self.gone.get(path), sorted(changes))
         made = replace(before or Blob(etag, now), etag=etag, written=now, **changes)  # type: ignore[arg-type]  # the names are those of the fields
+        # As any write does: see ``_replace``.
+        made = made if service.is_locked(made.lease, now) else replace(made, lease=None)
         return replace(self, blobs={**self.blobs, path: made})
 
     def delete(self, path: str) -> "BlobService":
