@@ -155,8 +155,9 @@ def test_a_helper_that_is_killed_ends_its_command_and_the_message_is_tried_again
     running.process.send_signal(signal.SIGTERM)
     running.finish()
     _, found = running.result()
-    # The signal may come before azguard has noticed, which is no failure then.
-    assert (found["failed"] <= 1, found["lost"], running.left()) == (True, 0, 3 - found["done"])
+    # Killed before it could tell that the command runs, the place gives the message back: nothing is known to have run.
+    tried_again = found["failed"] + found["released"]
+    assert (tried_again, found["done"] + found["lost"], running.left()) == (1, found["done"], 3 - found["done"])
 
 
 @pytest.mark.parametrize("running", [("--max-dequeue", "1")], indirect=True)
