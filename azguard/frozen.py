@@ -39,7 +39,7 @@ def frozen(
 
 
 def _describe(made: Any) -> dict[str, Any]:
-    """Return what the methods have to know of a class."""
+    """Return the facts of a class that its methods use: the names, places and defaults of its fields."""
     every = fields(made)
     compared = [each.name for each in every if each.compare]
     return {

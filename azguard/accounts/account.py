@@ -262,7 +262,7 @@ def parse_key(key: str, where: str) -> str:
 
 
 def _decode(text: str | bytes) -> bytes:
-    """Return what a text in base64 says; nothing if it is none."""
+    """Decode base64; return no bytes for any other text."""
     import base64
 
     try:

@@ -14,6 +14,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any, BinaryIO
 
@@ -318,7 +319,7 @@ def create(
             operation=FILE_CREATE,
             target=made.target,
             given={"size": size, **settings},
-            look=lambda left, made=made: _find_created(made, left),  # type: ignore[misc]  # bound here
+            look=partial(_find_created, made),
             # One that came late would empty the file again.
             resend=False,
         )

@@ -14,6 +14,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lea
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -325,7 +326,7 @@ def give_back(
     trace.note("asking", target, action=Action.RELEASE.value, lease=lease_id)
     while True:
         timeouts = write_timeouts(patience, _RELEASE_PAUSE)
-        sent = send_once(lambda: transmit(target, Action.RELEASE, timeouts, headers))  # noqa: B023  # called at once
+        sent = send_once(partial(transmit, target, Action.RELEASE, timeouts, headers))
         if sent.error is None or is_lease_problem(sent.error):
             trace.note("released", target, lease=lease_id, code=sent.error)
             return sent.error is None or was_acquired

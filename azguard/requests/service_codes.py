@@ -210,7 +210,7 @@ OF_ENCRYPTION = ("key_of_the_writer", "encrypted_with_another_key", "not_encrypt
 
 
 def find_meaning(code: str, target: Target) -> Meaning | None:
-    """Return what a code means in an answer about a resource, its words filled in; None if the code is not known."""
+    """Return the meaning of an error code, in words about this resource; None for an unknown code."""
     found = (TABLES.get(code) if target.kind.service == "table" else None) or MEANINGS.get(code)
     found = found or next((each for pattern, each in FAMILIES.items() if fnmatchcase(code, pattern)), None)
     if found is None:

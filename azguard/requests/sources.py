@@ -23,7 +23,7 @@ def read_up_to(source: BinaryIO, size: int) -> bytes:
 
 
 def _read_state(stream: BinaryIO) -> tuple[int, ...]:
-    """Return what changes when a file is written to or replaced; the first is its size."""
+    """Return the size of a file, its identity and its times: a write or a replacement changes one of them."""
     found = os.fstat(stream.fileno())
     return found.st_size, found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 

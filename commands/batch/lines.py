@@ -119,7 +119,7 @@ class LineStreams:
         return self._texts[name]
 
     def read_back(self, name: str) -> str:
-        """Return what was written to a stream."""
+        """Return the text that a line has written to a stream."""
         content = self._contents.get(name)
         return "" if content is None else content.getvalue().decode("utf-8", "backslashreplace")
 

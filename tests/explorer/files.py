@@ -250,7 +250,7 @@ def _clear_up(files: FileService, found: File, now: float) -> FileService:
     return files.with_lease(PATH, replace(found.lease, broken=now))
 
 
-#: Somebody may also have cleared up what a run seemed to have left, while that run went on.
+#: Another program may also remove the lease and the temporary files of a run that still goes on.
 BEYOND: dict[str, Foreign] = {**FOREIGN, "clears up after the run": _foreign(_clear_up)}
 
 

@@ -266,7 +266,7 @@ class World:
         return self._go_on(state, index, told)
 
     def _deliver(self, state: State, index: int, fault: Fault | None) -> tuple[State, Answer | Silence | None]:
-        """Let a request meet a fault, and return what its sender is told; None if it has yet to send it."""
+        """Deliver a request under a fault, and return its answer; None if only a copy came ahead of it."""
         who, process = self._names[index], state.processes[index]
         asked = process.asked
         assert process.node is not None
@@ -409,7 +409,7 @@ class World:
 
 
 def name_doubt(step: Step) -> str | None:
-    """Return what a process says that it does not know the end of: empty is all that it does, None nothing."""
+    """Name the write that a process is in doubt about: empty for its only one, None without a doubt."""
     if isinstance(step, Told) and step.event[0] == "doubts":
         return str(step.event[1])
     return "" if isinstance(step, Ended) and step.status == UNKNOWN else None
