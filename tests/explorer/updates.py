@@ -83,7 +83,7 @@ class Ghost(NamedTuple):
     recorded: frozenset[str] = frozenset()
     #: The lease that each process has acquired.
     leases: tuple[tuple[str, str], ...] = ()
-    #: When each process was stopped.
+    #: When each process was stopped first.
     stopped: tuple[tuple[str, float], ...] = ()
     #: The processes that have sent nothing since they gave their lease back.
     giving_back: frozenset[str] = frozenset()
@@ -195,7 +195,7 @@ class UpdateRules(Rules):
         return ghost._replace(settled=ghost.settled | {op}, forgotten=forgotten)
 
     def see_stop(self, ghost: Ghost, who: str, now: float) -> Ghost:
-        return ghost._replace(stopped=with_pair(ghost.stopped, who, now))
+        return ghost._replace(stopped=with_pair(ghost.stopped, who, dict(ghost.stopped).get(who, now)))
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         op = self._ops[who]
