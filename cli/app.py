@@ -28,6 +28,7 @@ def run(argv: list[str]) -> int:
         signals.end_in_order()
         status = 0 if _tell_of_itself(argv) else _parse_and_call(facts)
         errors.deliver(sys.stdout, status)
+        facts.note_told()
     except BaseException as error:  # noqa: BLE001  # the one place where every end becomes an exit status
         # Not a call: Python runs a signal's handler where a function begins.
         signals.state.over = True

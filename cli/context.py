@@ -43,13 +43,23 @@ class Environment:
     order: Sequence[str] = ()
     takes_key: bool = False
     common: SharedState = field(default_factory=SharedState)
+    #: What is to be done once the result is told.
+    once_told: list[Callable[[], object]] = field(default_factory=list)
 
     @classmethod
     def of(cls, facts: Facts) -> "Environment":
         """Return the environment of a run that is about to begin."""
         common = facts.common or SharedState()
         return cls(
-            facts.shared, facts.operation, facts.command, os.environ, facts.argv, facts.order, facts.takes_key, common
+            facts.shared,
+            facts.operation,
+            facts.command,
+            os.environ,
+            facts.argv,
+            facts.order,
+            facts.takes_key,
+            common,
+            facts.once_told,
         )
 
     @cached_property

@@ -64,6 +64,12 @@ class Facts:
     common: SharedState | None = None
     #: The command of a line that was read and keeps its rules.
     ready: Any = None
+    #: What is to be done once the result is told.
+    once_told: list[Callable[[], object]] = field(default_factory=list)
+
+    def note_told(self) -> None:
+        for each in self.once_told:
+            each()
 
 
 class CommandMissing(UsageError):

@@ -113,12 +113,13 @@ class WriteJournal:
         self._descriptor = locked_file.open_and_try(self._path, flags | getattr(os, "O_NOFOLLOW", 0))
 
     def forget(self) -> None:
-        """Delete the record, because the outcome of every write is known."""
+        """Delete the record, because the outcome of every write is known, and let go of the file."""
         if self._kept is not None or self._descriptor is not None:
             # If it stays, the next run with this key settles it again.
             with suppress(OSError):
                 self._path.unlink()
         self._kept = None
+        self.close()
 
     def close(self) -> None:
         """Let go of the file, which stays as it is."""

@@ -142,6 +142,8 @@ class LocalRecords(NamedTuple):
     #: Called with what the caller has to know although the update ended well, as a line of text.
     warn: Callable[[str], None] = lambda text: None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    #: Called with what deletes the record of a write in doubt: see ``UpdateHooks``.
+    once_told: Callable[[Callable[[], None]], None] = lambda forget: forget()
 
 
 def update_and_record(request: UpdateRequest, records: LocalRecords) -> UpdateReport:
@@ -165,6 +167,7 @@ def _hooks(request: UpdateRequest, records: LocalRecords) -> UpdateHooks:
         now=records.now,
         keep=lambda error, content: _save(request, records, error, content),
         journal=WriteJournal(records.folders.attempts, request.plan.op, keyed=request.plan.is_keyed),
+        once_told=records.once_told,
     )
 
 

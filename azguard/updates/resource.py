@@ -336,6 +336,8 @@ class UpdateHooks:
     keep: Callable[[AzguardError, bytes | None], AzguardError] = lambda error, content: error
     #: Where the write in doubt is recorded for the next run of the same op; None records nothing.
     journal: WriteJournal | None = None
+    #: Called with what deletes that record, to be done once the end of the update is told. By default it is done now.
+    once_told: Callable[[Callable[[], None]], None] = lambda forget: forget()
 
 
 class UpdateResult(NamedTuple):

@@ -134,17 +134,21 @@ class UpdateRun:
         self.doubted = over
 
     def close(self) -> None:
-        """Record for the next run of this op what is still in doubt, and delete what is settled."""
+        """Record for the next run of this op what is still in doubt, and delete what is settled, once that is told."""
         self._note_end()
         journal = self.tools.journal
         if journal is None:
             return
         left = self.doubted or self.refused
-        if left is None:
-            journal.forget()
-        elif self.plan.leaves_trace:
+        if left is not None and self.plan.leaves_trace:
             journal.record_unknown(left.etag, self._digest, in_ledger=self._is_in_ledger(left))
-        journal.close()
+        if left is not None:
+            journal.close()
+        elif self.result is None:
+            journal.forget()
+        else:
+            # A run that is killed before it has told its end leaves the record to the next one.
+            self.tools.once_told(journal.forget)
 
     @property
     def _digest(self) -> bytes | None:

@@ -101,7 +101,13 @@ def deadline(env: Environment, given: UpdateOptions) -> Deadline:
 
 def records(env: Environment) -> LocalRecords:
     """Return where an update keeps its records; its story is told for --verbose, with the time elapsed."""
-    return LocalRecords(folders=env.folders, reads=env.reads, tell=listeners.tell_listeners, warn=_warn_once(env))
+    return LocalRecords(
+        folders=env.folders,
+        reads=env.reads,
+        tell=listeners.tell_listeners,
+        warn=_warn_once(env),
+        once_told=env.once_told.append,
+    )
 
 
 def _warn_once(env: Environment) -> Callable[[str], None]:

@@ -71,8 +71,6 @@ class Ghost(NamedTuple):
     forgotten: frozenset[str] = frozenset()
     #: Ops that another program has made azguard forget while a process had not ended that may have found them.
     wiped: frozenset[str] = frozenset()
-    #: Ops of processes that were killed when they had settled them, and so had nothing in doubt to leave on the disk.
-    settled: frozenset[str] = frozenset()
     #: The exit status of each process that ended, and what it said.
     ends: tuple[tuple[str, Ended], ...] = ()
     #: What is on the disk of the one machine whose files matter.
@@ -165,7 +163,7 @@ class UpdateRules(Rules):
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         """Note what is forgotten: what an update that has ended had recorded, or a create that was deleted."""
         kept = "" if (blob := self.find(after)) is None else blob.meta(LINEAGE) or ""
-        known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0} | ghost.settled
+        known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0}
         was = "" if (found := self.find(before)) is None else found.meta(LINEAGE) or ""
         wiped = {op for op in self._ops.values() if _is_named(op, was) and not _is_named(op, kept)}
         lost = wiped & known
@@ -186,14 +184,6 @@ class UpdateRules(Rules):
             raise Violation(f"{who} sends another change under the key of a write that is not settled")
         return ghost._replace(disk=with_pair(ghost.disk, op, text))
 
-    def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        """Note that it had found its write: docs/guarantees.md says that the next run has the lineage alone then."""
-        op = self._ops[who]
-        if op not in dict(ghost.applied) or op in dict(ghost.disk):
-            return ghost
-        forgotten = ghost.forgotten | (ghost.wiped & {op})
-        return ghost._replace(settled=ghost.settled | {op}, forgotten=forgotten)
-
     def see_stop(self, ghost: Ghost, who: str, now: float) -> Ghost:
         return ghost._replace(stopped=with_pair(ghost.stopped, who, dict(ghost.stopped).get(who, now)))
 
@@ -208,9 +198,7 @@ class UpdateRules(Rules):
         )
         if ended.status == 0 and len(appliers) != 1 and not is_done:
             raise Violation(f"{who} ended 0 ({ended.outcome}), and {op} was not applied")
-        # docs/guarantees.md says that a run knows nothing of a settled one before it if it reaches no service in time.
-        is_blind = ended.outcome == "cut_off" and op in ghost.settled and who in dict(ghost.stopped)
-        if ended.status in REFUSED and self._is_denied(ghost, who, appliers) and not is_blind:
+        if ended.status in REFUSED and self._is_denied(ghost, who, appliers):
             raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied")
         if ended.status not in (0, 74, *REFUSED):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
@@ -307,17 +295,21 @@ def updater(name: str, *, op: str | None = None, after: str | None = None, **pla
     def main(process: Process) -> str:
         target = Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
         settings = UpdatePlan(transform, key, **plan)
+        once_told: list[Callable[[], None]] = []
         hooks = UpdateHooks(
             chance=Even(),
             new_op=lambda: new_op(process.make(12)),
             now=lambda: service.moment(process.now),
             journal=MemoryJournal(process, key, keyed=settings.is_keyed),
+            once_told=once_told.append,
         )
         outcome = tell_version(
             process, update(BlobContent(target, settings.lease_id), settings, process.deadline(seconds), hooks)
         )
         if lingers:
             process.sleep(LAST_BREATH.seconds)
+        for each in once_told:
+            each()
         return outcome
 
     return Program(name, main, after=after, op=op, other=other, lingers=lingers, own=letter.decode())

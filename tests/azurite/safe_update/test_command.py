@@ -173,6 +173,23 @@ def test_the_same_key_is_applied_once(cli: CliWorld, address: str) -> None:
     assert content(cli, address) == {"n": 2}
 
 
+def test_a_key_whose_end_was_not_told_is_not_applied_again(cli: CliWorld, address: str) -> None:
+    words = ("safe-update", address, "--increment", "n", "--op-id", "run 7", "-o", "json")
+    with open("/dev/full", "wb") as full:
+        running = cli.begin_fork(*words, stdout=full)
+        running.communicate()
+    client(cli, address).set_blob_metadata({})
+    again = cli.call(*words)
+    assert (running.returncode, again.code, content(cli, address)) == (73, 74, {"n": 2})
+
+
+def test_a_key_whose_end_was_told_leaves_nothing_on_this_machine(cli: CliWorld, address: str) -> None:
+    cli.call("safe-update", address, "--increment", "n", "--op-id", "run 7")
+    line = f"safe-update {address} --increment n --op-id 'run 8'"
+    cli.call("batch", stdin=line.encode())
+    assert (content(cli, address), list((cli.root / ".cache" / "attempts").iterdir())) == ({"n": 3}, [])
+
+
 def test_the_same_key_elsewhere_is_another_update(cli: CliWorld, address: str) -> None:
     other = f"{address}.copy"
     cli.call("safe-update", address, "--increment", "n", "--op-id", "run 7")

@@ -1,7 +1,7 @@
 """What a run leaves for the next run with the same key, and what that makes of it."""
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,6 +150,20 @@ def test_a_write_of_a_killed_run_that_sixteen_others_covered_is_unknown_and_not_
     with pytest.raises(OutcomeUnknown):
         run(store, tmp_path)
     assert len(store.commits_of(OP)) == 1
+
+
+def test_a_run_that_is_killed_before_it_has_told_its_end_leaves_its_write_to_the_next_one(tmp_path: Path) -> None:
+    store = Store.holding(b"")
+    plan = UpdatePlan(lambda content: content + b"x", OP)
+    once_told: list[Callable[[], None]] = []
+    tools = UpdateHooks(journal=attempts(tmp_path), once_told=once_told.append)
+    update(FakeResource(store, _of(())), plan, deadline(store), tools)
+    store.foreign_write(b"y")
+    with pytest.raises(OutcomeUnknown):
+        run(store, tmp_path)
+    (delete,) = once_told
+    delete()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_write_of_a_killed_run_that_is_there_was_applied_before(tmp_path: Path) -> None:
