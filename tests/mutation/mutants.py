@@ -239,6 +239,14 @@ MUTANTS = (
         {"foreign": 1, "kills": 1},
     ),
     Mutant(
+        "a run that was killed before it told its end leaves no doubt",
+        "2, --op-id",
+        "azguard/updates/run.py",
+        "            self.tools.once_told(journal.forget)",
+        "            journal.forget()",
+        "op-id, killed at its end",
+    ),
+    Mutant(
         "a lease is acquired on any version",
         "2, --guard lease",
         _CONTENT,
