@@ -52,6 +52,8 @@ class Ghost(NamedTuple):
     ends: tuple[tuple[str, Ended], ...] = ()
     #: When each worker was stopped while its command ran, until it sends something.
     paused: tuple[tuple[str, float], ...] = ()
+    #: The last receipt that each worker was told when it hid its message for longer.
+    receipts: tuple[tuple[str, str], ...] = ()
 
 
 class WorkerRules(Rules):
@@ -71,6 +73,10 @@ class WorkerRules(Rules):
         ghost = ghost._replace(paused=with_pair(ghost.paused, who, None))
         if asked.path == f"{_POISON}/messages" and now > paused + _VISIBILITY_SECONDS:
             raise Violation(f"{who} copied a message that another may have")
+        if asked.method == "GET" and asked.path == f"{_QUEUE}/messages":
+            ghost = ghost._replace(receipts=with_pair(ghost.receipts, who, None))
+        if (given := asked.asks("popreceipt")) is not None and given != dict(ghost.receipts).get(who, given):
+            raise Violation(f"{who} sent another receipt than the last one that it was told")
         if not asked.changes or dict(ghost.sent).get(who, (None, False))[0] == asked:
             return ghost
         return ghost._replace(sent=with_pair(ghost.sent, who, (asked, False)))
@@ -91,6 +97,8 @@ class WorkerRules(Rules):
         return ghost._replace(sent=_note(ghost.sent, effect), doubted=_note(ghost.doubted, effect))
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
+        if event[0] == "receipt":
+            return ghost._replace(receipts=with_pair(ghost.receipts, who, event[1]))
         if event[0] == "doubts":
             sent = dict(ghost.sent)[who]
             return ghost._replace(doubted=with_pair(ghost.doubted, f"{who} {event[1]}", sent))
@@ -108,12 +116,14 @@ class WorkerRules(Rules):
         return ghost._replace(running=with_pair(ghost.running, who, (key, ends)))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        return ghost._replace(running=with_pair(ghost.running, who, None))
+        gone = {"receipts": with_pair(ghost.receipts, who, None), "running": with_pair(ghost.running, who, None)}
+        return ghost._replace(**gone)
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         if ended.status not in (0, 20, 53, 74):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
-        return ghost._replace(ends=with_pair(ghost.ends, who, ended), sent=with_pair(ghost.sent, who, None))
+        ghost = ghost._replace(sent=with_pair(ghost.sent, who, None), receipts=with_pair(ghost.receipts, who, None))
+        return ghost._replace(ends=with_pair(ghost.ends, who, ended))
 
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         for key in self._keys:
@@ -187,13 +197,26 @@ def _doubting(what: str) -> Iterator[None]:
     try:
         yield
     except OutcomeUnknown:
-        process = player.find_acting()
-        assert process is not None
-        process.tell("doubts", f"{what} at {process.now:.2f} s")
+        _tell("doubts", f"{what} at {_find_process().now:.2f} s")
         raise
 
 
+def _find_process() -> Process:
+    process = player.find_acting()
+    assert process is not None
+    return process
+
+
+def _tell(*event: object) -> None:
+    _find_process().tell(*event)
+
+
 class _Inbox(QueueInbox):
+    def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
+        hidden = super().hide(message, receipt, seconds)
+        _tell("receipt", hidden.text)
+        return hidden
+
     def delete(self, message: Taken, receipt: MessageReceipt) -> None:
         with _doubting(f"the delete of {message.id}"):
             super().delete(message, receipt)
