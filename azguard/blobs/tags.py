@@ -160,6 +160,7 @@ def _write(
         send=lambda: refusals.set_tags(target, wanted, conditions.lease_id, deadline, condition),
         look=lambda patience: _find_outcome(target, wanted, current, conditions, patience),
         look_after_refusal=lambda patience: _find_first_copy(target, wanted, current, conditions, patience),
+        judge_refusal=_judge_refusal,
         # Under the caller's lease a copy that the network delivers late could undo what the caller writes next.
         resend=is_own,
     )
@@ -211,10 +212,16 @@ def _find_outcome(
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     if not is_held:
         return Finding(Verdict.UNKNOWN, may_be_ours=current.tags == wanted)
-    # While the lease is held, the service takes tags from its holder alone.
-    if current.tags == wanted:
+    # While the lease is held, the service takes tags from its holder alone. Those that were there before do not tell
+    # whether a condition held.
+    if current.tags == wanted and (before.tags != wanted or Condition.IF_TAGS.header not in conditions.headers):
         return Finding(Verdict.COMMITTED)
     return Finding(Verdict.NOT_YET if current.tags == before.tags else Verdict.UNKNOWN)
+
+
+def _judge_refusal(_: AzguardError, found: Finding[object]) -> Finding[object]:
+    """Return that nothing is applied where the lease is held and the tags are as before: so what refuses lasts."""
+    return Finding(Verdict.NEVER) if found.verdict is Verdict.NOT_YET else found
 
 
 def _find_first_copy(

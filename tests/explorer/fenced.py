@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -12,6 +13,7 @@ from azguard.blobs.content import put_blob
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
+from azguard.wire.rows import Condition
 from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
@@ -67,11 +69,12 @@ def _put(process: Process) -> str:
     return "committed"
 
 
-def _tag(process: Process) -> str:
+def _tag(process: Process, condition: str | None = None) -> str:
     target, deadline = _target(process), process.deadline(5)
     found = tags.get(target, Conditions(), deadline)
     process.tell("read", found.etag)
-    conditions = Conditions(guard="lease", expected_etag=found.etag)
+    headers = {} if condition is None else {Condition.IF_TAGS.header: condition}
+    conditions = Conditions(headers, guard="lease", expected_etag=found.etag)
     done = tags.replace_all(target, {"by": process.name}, conditions, NoRecords(), deadline)
     process.tell("wrote", done.etag)
     return "committed"
@@ -105,6 +108,8 @@ def _break_and_set_tags(services: Services, now: float) -> Services | None:
 
 
 _BREAKS = {"breaks the lease": FOREIGN["breaks the lease"]}
+# No name of a process is so low.
+_UNMET = "\"by\" <= '0'"
 
 
 def scenarios() -> Iterator[Scenario]:
@@ -119,14 +124,31 @@ def scenarios() -> Iterator[Scenario]:
     others["breaks the lease, and sets the tags"] = _break_and_set_tags
     # Not judged: tags have no version, and once the lease was lost another may have set the same, or the former ones.
     tag = Program("A", _tag)
-    yield _scenario("tags", tag, rules=TagRules(), foreign=others, bound=bound, short=bound, judges_doubts=False)
+    tagged: dict[str, Any] = {"rules": TagRules(), "bound": bound, "short": bound, "judges_doubts": False}
+    yield _scenario("tags", tag, **tagged, foreign=others)
+    # They are there already, and the condition does not hold: so nothing that is found makes it done. And whatever
+    # becomes of the lease, a refusal is one: where every answer came, there is no doubt.
+    same: BlobService = stored()["blob"]
+    same = replace(same, blobs={PATH: replace(same.blobs[PATH], tags=(("by", "A"),))})
+    unmet = Program("A", partial(_tag, condition=_UNMET))
+    more: dict[str, Any] = {**tagged, "foreign": _BREAKS, "services": {"blob": same}}
+    yield _scenario("tags, the same on a condition", unmet, **more)
+    answered = Bound(foreign=1)
+    more |= {"bound": answered, "short": answered, "stopped": answered._replace(kills=1), "judges_doubts": True}
+    yield _scenario("tags, the same and answered", unmet, **more)
 
 
-def _scenario(name: str, *programs: Program, alphabet: tuple[Fault, ...] = ONCE, **more: Any) -> Scenario:
+def _scenario(
+    name: str,
+    *programs: Program,
+    alphabet: tuple[Fault, ...] = ONCE,
+    services: Services | None = None,
+    **more: Any,
+) -> Scenario:
     return Scenario(
         name=name,
         programs=programs,
-        services=stored(),
+        services=services or stored(),
         alphabet=alphabet,
         has_own_clocks=True,
         **more,
