@@ -116,8 +116,8 @@ class WorkerRules(Rules):
         return ghost._replace(running=with_pair(ghost.running, who, (key, ends)))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        gone = {"receipts": with_pair(ghost.receipts, who, None), "running": with_pair(ghost.running, who, None)}
-        return ghost._replace(**gone)
+        running, receipts = (with_pair(each, who, None) for each in (ghost.running, ghost.receipts))
+        return ghost._replace(running=running, receipts=receipts)
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services, now: float) -> Ghost:
         if ended.status not in (0, 20, 53, 74):
