@@ -19,7 +19,7 @@ _LAST_OF_FOUR_DIGITS = 0xFFFF
 # Options whose text is content.
 _OF_BYTES = ("append", "append_line", "create")
 _STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
-_OTHERS_WITH_VALUE = ("-f", "--file", "--lease-id", "--source-lease-id", "--resume")
+_OTHERS_WITH_VALUE = ("-f", "--file", "--content", "--lease-id", "--source-lease-id", "--resume")
 _SHARED = (*common.ACCOUNT_ROWS, *common.SECRET_ROWS, *common.GENERAL_ROWS)
 _SHARED_WITH_VALUE = (name for row in _SHARED if not row.is_flag for name in row.flags)
 _WITH_VALUE = frozenset((*GUARDS, *_OTHERS_WITH_VALUE, *_SHARED_WITH_VALUE))
@@ -109,6 +109,12 @@ def keep(argv: Sequence[str], options: Collection[str]) -> list[str]:
     """Return the words of some options and their values; of one that was typed before the command too, the last."""
     found = {_name(group): group for group in _group(argv) if _name(group) in options}
     return [word for group in found.values() for word in group]
+
+
+def keep_account(argv: Sequence[str]) -> list[str]:
+    """Return the words of the options of the account, and of the scope."""
+    own, _ = split(argv)
+    return keep(own, [*(row.flags[0] for row in common.ACCOUNT_ROWS), "--scope"])
 
 
 def show(words: Sequence[str]) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azguard.address import Kind, parse
-from azguard.cli.options.common import ACCOUNT_ROWS
 from azguard.cli.parsing import command_line
 from azguard.cli.registry import COMMANDS
 from azguard.cli.words import accounts, conditions, files, leases, services
@@ -210,7 +209,7 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
     update = command_line.show(["azguard", "safe-update", _add_prefix(blob)])
     lines = (
         f"fetch theirs beside yours: {_get(blob)}",
-        f"merge the two in {command_line.quote(mine)}, then: {_again(argv, added)}",
+        f"merge the two in {command_line.quote(mine)}, then: {_again(command_line.drop(argv, ['--content']), added)}",
         f"or let azguard retry the change: {update} -- COMMAND",
     )
     return "\n      ".join(lines)
@@ -284,9 +283,8 @@ def keep(hint: str | None, argv: Sequence[str]) -> str | None:
     """Return a hint whose command lines have the options of the account and the scope that were typed."""
     if hint is None:
         return None
-    own, _ = command_line.split(argv)
-    account = [row.flags[0] for row in ACCOUNT_ROWS]
-    options, scope = (command_line.keep(own, names) for names in ((*account, "--scope"), ("--scope",)))
+    options = command_line.keep_account(argv)
+    scope = command_line.keep(options, ("--scope",))
     return "\n".join(_add(line, options, scope) for line in hint.split("\n")) if options else hint
 
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from azguard.address import Kind
@@ -20,6 +21,7 @@ from azguard.batch import Address, Line, LineEnd, TextLine, parse
 from azguard.cli import errors
 from azguard.cli.context import Environment
 from azguard.cli.errors import CommandMissing, Facts, SharedState
+from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row
 from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
@@ -140,13 +142,20 @@ class LineRunner:
     env: Environment
     common: SharedState
 
+    @cached_property
+    def _typed_before(self) -> list[str]:
+        """The account and the scope as typed for the batch: the hint of a line repeats them."""
+        return command_line.keep_account(self.env.argv)
+
     def prepare(self, text: TextLine) -> "LineWork":
         """Return the work of a line, which may be to say why it cannot be run."""
         line, facts, own = Line(text.number, ()), Facts(), LineStreams()
         try:
             line = parse(text)
-            typed = {name: value for name, value in self.env.shared.items() if name not in _NOT_PASSED_ON}
-            facts, own = Facts(line.words, typed, common=self.common), LineStreams(line.stdin)
+            passed_on = {name: value for name, value in self.env.shared.items() if name not in _NOT_PASSED_ON}
+            typed = {**passed_on, "output": "json"}
+            facts = Facts((*self._typed_before, *line.words), typed, common=self.common)
+            own = LineStreams(line.stdin)
             with own.in_place():
                 ready = _parse(line, facts)
                 return LineWork(line, facts, own, ready, addresses=tuple(_find_addresses(ready)))

@@ -309,6 +309,16 @@ def test_options_of_the_batch_hold_for_each_line_that_says_no_other(cli: CliWorl
         assert cli.call("blob", "put", f"{site}/{name}", "--content", "2", scope=scope).code == code
 
 
+def test_a_result_and_an_error_are_those_of_the_line_alone_with_o_json(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"1")
+    lines = [["safe-update", f"{site}/a", "--append", "2", "--dry-run"], ["version"], ["blob", "show", f"{site}no/a"]]
+    alone = [cli.call(*line, "-o", "json", "--scope", "mine") for line in lines]
+    done = told(play(cli, lines, "--ordered", "--scope", "mine"))
+    assert [each["result"] for each in done] == [alone[0].json, alone[1].json, None]
+    assert done[2]["error"] == alone[2].error | {"request_id": done[2]["error"]["request_id"]}
+    assert "--scope mine" in done[2]["error"]["hint"]
+
+
 def test_the_streams_of_lines_do_not_mix(cli: CliWorld, site: str) -> None:
     lines: list[dict[str, Any]] = [
         {"args": ["blob", "put", f"{site}/{number}", "-f", "-"], "stdin": f"{number}\n" * 100, "id": str(number)}
