@@ -112,6 +112,12 @@ def test_the_hint_repeats_the_account_but_no_secret(cli: CliWorld, site: str) ->
     )  # fmt: skip
 
 
+def test_the_hint_puts_the_merged_file_in_the_place_of_the_content(cli: CliWorld, site: str) -> None:
+    conflict(cli, site)
+    ran = cli.call("blob", "put", f"{site}/a.json", "--content", "mine", "--etag", "0x1")
+    assert f"then: azguard blob put {site}/a.json -f MERGED --etag @last\n" in ran.err
+
+
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("size", [5, LARGE])
 def test_a_refused_put_tells_the_same_whatever_its_size(cli: CliWorld, site: str, size: int) -> None:
