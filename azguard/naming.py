@@ -8,6 +8,7 @@ Queues and Metadata; Naming and Referencing Shares, Directories, Files, and Meta
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from azguard.errors import UsageError
@@ -25,6 +26,7 @@ _PATH_FORBIDDEN = r'["\\:|<>*?\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]'
 _DEVICE = r"(?i)CON|PRN|AUX|NUL|CLOCK\$|COM[1-9]|LPT[1-9]"
 _LONGEST_BLOB_NAME = 1024
 _MOST_SLASHES_OF_A_BLOB_NAME = 253
+_RESOLVED = frozenset((".", ".."))
 _LONGEST_PATH = 2048
 _LONGEST_PART_OF_A_PATH = 255
 _MOST_PARTS_OF_A_PATH = 251
@@ -74,6 +76,8 @@ def _is_typed(text: str) -> bool:
     return not re.search(r"[\ud800-\udc7f\udd00-\udfff]", text)
 
 
+# Of a tree all names have the same one.
+@lru_cache(maxsize=8)
 def _check_first(service: str, name: str) -> None:
     if service == "table":
         if not re.fullmatch(_TABLE_NAME, name) or name.lower() == "tables":
@@ -103,7 +107,7 @@ def _check_blob_name(name: str) -> None:
         )
     if name.endswith("."):
         raise UsageError(f"{name!r} ends with a dot, which the service drops", reason="name_ends_with_dot")
-    if any(segment in (".", "..") for segment in name.split("/")):
+    if not _RESOLVED.isdisjoint(name.split("/")):
         raise UsageError(f"{name!r} has a '.' or '..' segment, which is resolved on the way: it names another blob")
 
 
@@ -128,7 +132,7 @@ def _check_path(path: str) -> None:
     if found := re.search(_PATH_FORBIDDEN, path):
         raise UsageError(f"{path!r} holds {found[0]!r}", reason="path_character")
     segments = path.split("/")
-    if not all(segments) or any(segment in (".", "..") for segment in segments):
+    if not all(segments) or not _RESOLVED.isdisjoint(segments):
         raise UsageError(f"{path!r} has an empty, '.' or '..' segment")
     if len(path) > _LONGEST_PATH or any(len(segment) > _LONGEST_PART_OF_A_PATH for segment in segments):
         raise UsageError("the path is over 2,048 characters, or a part of it is over 255")

@@ -146,6 +146,8 @@ ENTRY_COLUMNS = tuple(each.name for each in fields(Entry))
 LEASE_COLUMNS = tuple(each.name for each in fields(HeldLease))
 
 
+# The rows of a version that is in a file are alike.
+@lru_cache(maxsize=8)
 def parse_entry(row: Row) -> Entry:
     """Return the entry of a row."""
     *values, path, time, command = row

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.atomic_files import is_unfinished, name_unfinished, remove_left
@@ -31,6 +32,7 @@ _MOST_LEVELS = 255
 # So many folders are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000
 _PIECE_BYTES = 1 << 20
+_NO_NAMES = frozenset(("", ".", ".."))
 
 
 @frozen(kw_only=True)
@@ -172,7 +174,8 @@ class LocalFolder:
         self.root = root
         self._taken = TakenNames(fold)
         self._lock = threading.Lock()
-        self._checked = set[Path]()
+        #: The folders of names, relative to the root.
+        self._checked = set[str]()
 
     @classmethod
     def make(cls, root: Path) -> "LocalFolder":
@@ -214,14 +217,16 @@ class LocalFolder:
         if not self._taken.take(name):
             raise _refuse(name, "for this disk another file of the tree has the same name")
         with _refusing(name):
-            self._make_parents(path.parent, name)
+            self._make_parents(path, name)
             _check_place(path, name)
         return path
 
-    def _make_parents(self, folder: Path, name: str) -> None:
+    def _make_parents(self, path: Path, name: str) -> None:
+        above = name.rpartition("/")[0]
         with self._lock:
-            if folder in self._checked:
+            if above in self._checked:
                 return
+            folder = path.parent
             for each in [*reversed(folder.parents), folder]:
                 if each == self.root or self.root not in each.parents:
                     continue
@@ -230,7 +235,7 @@ class LocalFolder:
             remove_left(folder)
             if len(self._checked) >= _MOST_FOLDERS:
                 self._checked.clear()
-            self._checked.add(folder)
+            self._checked.add(above)
 
 
 def find_fold(folder: Path) -> Fold | None:
@@ -287,9 +292,9 @@ def _find_mode(path: Path, name: str) -> int | None:
 
 def _split(name: str) -> list[str]:
     parts = name.split("/")
-    if any(part in ("", ".", "..") for part in parts):
+    if not _NO_NAMES.isdisjoint(parts):
         raise _refuse(name, "it has an empty, '.' or '..' part")
-    if "\0" in name or (os.sep != "/" and os.sep in name) or any(map(os.path.isabs, parts)):
+    if "\0" in name or (os.sep != "/" and (os.sep in name or any(map(os.path.isabs, parts)))):
         raise _refuse(name, "no file can have it")
     return parts
 
@@ -325,19 +330,20 @@ def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> boo
 
 def _find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> SameVersion | None:
     with suppress(OSError):
-        if listed.content_length in (None, file.stat().st_size):
-            with open(file, "rb") as stream:
-                copy = copies.find_behind(stream.fileno(), file)
-                known = reads.find_content(target, listed.etag, copy)
-                if known is not None:
-                    is_it = _hash_stream(stream, "sha256") == [known.sha256]
-                    return _build(listed, known, copy) if is_it else None
-                if listed.content_md5 is None:
-                    return None
-                # In one pass: between two of them the file could change.
-                sha256, md5 = _hash_stream(stream, "sha256", "md5")
-            if md5 == base64.b64decode(listed.content_md5):
-                return _build(listed, KnownContent(sha256, None, listed.blob_type), copy)
+        with open(file, "rb", buffering=0) as stream:
+            if listed.content_length not in (None, os.fstat(stream.fileno()).st_size):
+                return None
+            copy = copies.find_behind(stream.fileno(), file)
+            known = reads.find_content(target, listed.etag, copy)
+            if known is not None:
+                is_it = _hash_stream(stream, "sha256") == [known.sha256]
+                return _build(listed, known, copy) if is_it else None
+            if listed.content_md5 is None:
+                return None
+            # In one pass: between two of them the file could change.
+            sha256, md5 = _hash_stream(stream, "sha256", "md5")
+        if md5 == base64.b64decode(listed.content_md5):
+            return _build(listed, KnownContent(sha256, None, listed.blob_type), copy)
     return None
 
 
@@ -379,14 +385,16 @@ def _build(listed: ListedItem, known: KnownContent, copy: Copy) -> SameVersion:
 
 
 def _hash(file: Path) -> bytes:
-    with open(file, "rb") as stream:
+    with open(file, "rb", buffering=0) as stream:
         return _hash_stream(stream, "sha256")[0]
 
 
-def _hash_stream(stream: BinaryIO, *algorithms: str) -> list[bytes]:
+def _hash_stream(stream: FileIO, *algorithms: str) -> list[bytes]:
     # MD5 is what the service stores; here it finds equal content and proves no origin.
     digests = [hashlib.new(each, usedforsecurity=False) for each in algorithms]
-    for piece in iter(partial(stream.read, _PIECE_BYTES), b""):
+    # What a read may have is asked of the system before it: no more than the file has, and a byte by which it ends.
+    most = min(_PIECE_BYTES, os.fstat(stream.fileno()).st_size + 1)
+    for piece in iter(partial(stream.read, most), b""):
         for each in digests:
             each.update(piece)
     return [each.digest() for each in digests]
