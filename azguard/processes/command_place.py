@@ -12,6 +12,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +21,7 @@ from azguard.errors import AzguardError, CommandNotFound, GaveUp, LockLost, NotE
 from azguard.frozen import frozen
 from azguard.processes import tree
 from azguard.processes.child import Channel, Forked, fork
+from azguard.processes.command_tree import find_own_group
 from azguard.processes.guardian import Guardian
 from azguard.processes.signals import FORWARDED, wait_readable
 
@@ -205,6 +207,9 @@ def _serve(channel: Channel, environ: Mapping[str, str]) -> None:
             signal.signal(number, _leave_to_azguard)
     _redirect(os.devnull)
     os.dup2(2, 1)
+    with suppress(OSError):
+        # Once for all guardians, which are forks of this process.
+        find_own_group()
     _Place(channel, environ).run()
 
 

@@ -148,8 +148,8 @@ def rename(name: str) -> None:
     Elsewhere than on Linux, or where that is not permitted, both stay.
     """
     try:
-        with open("/proc/self/comm", "w", encoding="ascii") as comm:
-            comm.write(name)
+        # As bytes: a coding would be loaded for it.
+        Path("/proc/self/comm").write_bytes(name.encode())
         _overwrite_command_line(name.encode())
     except (OSError, ValueError, IndexError):
         return
