@@ -13,7 +13,8 @@ has no lease (directories) can only be compared.
 ``temporary``     the temporary file that is filled first, the notes of it, and the requests that fill and rename a file
 ``trees``         files and folders below a directory, as trees of files see them
 ``handles``       who has what open over SMB, told with a refusal; closing it, and so breaking the lock of a file
-``guarding``      lease, compare, write: one write, its guard, its outcome where the answer is lost; and what a
-                  killed one left
+``guarding``      lease, compare, write: the lease that guards a write, the record of its holder, and what a killed
+                  one left
+``writes``        one write under its guard, and its outcome where the answer is lost
 ``updates``       safe-update: content and metadata, and the lease around each write
 """

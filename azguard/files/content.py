@@ -15,9 +15,10 @@ from typing import BinaryIO, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown, UsageError, build_incomplete
-from azguard.files import guarding, temporary
+from azguard.files import guarding, temporary, writes
 from azguard.files.entries import drop_own
-from azguard.files.guarding import FileWrite, Guarding, Held
+from azguard.files.guarding import Guarding, Held
+from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -232,7 +233,7 @@ def resize_file(
     """
     given = temporary.describe_size(size)
     write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=given)
-    done = guarding.perform(write, guarding_by, deadline)
+    done = writes.perform(write, guarding_by, deadline)
     return ContentWritten(**vars(done), content_length=size)
 
 
@@ -266,7 +267,7 @@ class _RangeRun:
         """Remove the record of the lease's holder, and return the result of the write."""
         given = self.given
         assert self.last is not None
-        last = guarding.finish(given.target, self.held, self.last, given.deadline)
+        last = guarding.finish(given.target, self.held, self.last, given.guarding, given.deadline)
         done = {**vars(last), "guard": given.conditions.guard, "attempts": self.attempts}
         return RangeWritten(**done, offset=given.offset, written_bytes=self.done_bytes)
 
@@ -293,7 +294,7 @@ class _RangeRun:
         )
         if self.held is not None and self.held.may_move:
             self.held = guarding.exclude_late(given.target, self.held, given.guarding, deadline)
-        self.last = guarding.send(write, self.held, deadline)
+        self.last = writes.send(write, self.held, deadline)
         self.attempts += self.last.attempts
         self.done_bytes += length
         if self.held is not None:

@@ -9,9 +9,9 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
-from azguard.files import guarding, handles, temporary
+from azguard.files import guarding, handles, temporary, writes
 from azguard.files.entries import DirectoryShown, describe_directory
-from azguard.files.guarding import FileWrite
+from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
@@ -48,7 +48,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
     """
     before = guarding.require_version(target, conditions, deadline)
     write = FileWrite(target=target, conditions=conditions, operation=DIRECTORY_DELETE, before=before)
-    return guarding.send(write, None, deadline)
+    return writes.send(write, None, deadline)
 
 
 @frozen

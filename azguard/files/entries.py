@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.files import guarding
-from azguard.files.guarding import FileWrite, Guarding, Held
+from azguard.files import guarding, writes
+from azguard.files.guarding import Guarding, Held
+from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases.owners import OF_LOCK, OWNER
@@ -209,7 +210,7 @@ def change_file(
     found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     settings = {**vars(smb), **headers.over(found).given}
     write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=settings)
-    return guarding.perform(write, guarding_by, deadline)
+    return writes.perform(write, guarding_by, deadline)
 
 
 def change_directory(target: Target, smb: SmbProperties, conditions: Conditions, deadline: Deadline) -> Written:
@@ -222,7 +223,7 @@ def change_directory(target: Target, smb: SmbProperties, conditions: Conditions,
     """
     guarding.require_version(target, conditions, deadline)
     write = FileWrite(target=target, conditions=conditions, operation=DIRECTORY_SET_PROPERTIES, given=vars(smb))
-    return guarding.send(write, None, deadline)
+    return writes.send(write, None, deadline)
 
 
 def replace_metadata(
@@ -261,5 +262,8 @@ def _replace_file_metadata(
         given={"metadata": stamped},
         op=op,
     )
-    written = guarding.send(write, held, deadline)
+    written = writes.send(write, held, deadline)
+    if held is not None:
+        # It is not among them.
+        held.lease.end_record()
     return Rewritten(written, conditions.expected_etag, stamped[KEY])

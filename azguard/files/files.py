@@ -20,9 +20,10 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
-from azguard.files import directories, entries, guarding, handles, temporary
+from azguard.files import directories, entries, guarding, handles, temporary, writes
 from azguard.files.entries import FileShown, describe_file
-from azguard.files.guarding import FileWrite, Guarding, Held
+from azguard.files.guarding import Guarding, Held
+from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
@@ -62,7 +63,7 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-file2
     """
     write = FileWrite(target=target, conditions=conditions, operation=FILE_DELETE)
-    return guarding.perform(write, guarding_by, deadline)
+    return writes.perform(write, guarding_by, deadline)
 
 
 @frozen(kw_only=True)
@@ -146,12 +147,12 @@ def _rename(given: FileRename) -> FileRenamed:
             late += [held.lease.lease_id] if held.lease.is_own else []
         done = _send_rename(given, replaced, held, known)
         if replaced is not None:
-            replaced.lease.is_gone = True
+            replaced.lease.end_with_resource()
         if held is None:
             return done
         # The record of the lease's holder is at the new address.
         held.lease.is_gone = held.lease.is_own
-        return guarding.finish(target, held, done, deadline)
+        return guarding.finish(target, held, done, given.guarding, deadline)
 
 
 @contextmanager

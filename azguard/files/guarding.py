@@ -5,48 +5,39 @@ that is unchanged does not prove that none of those has the file open: only the 
 
 The lease of a file has no end. If its holder is killed, the next azguard on that machine ends it; an operator on
 another machine can judge by the record in the metadata whether to break it.
-
-A write is sent once, and settled if its answer is lost. What a lost answer means is told by the lineage in the
-metadata, or by our own lease: what changed while only we could write, changed by us.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError, BadRequest, Locked, NotFound, Unavailable
+from azguard.errors import AzguardError, BadRequest, Locked, NotFound, OutcomeUnknown
 from azguard.files import handles, temporary
 from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
+from azguard.guards.versions import quote_etag
 from azguard.leases import guard, owner_records
 from azguard.leases.guard import WRITE_TERM, GuardLease, Term
-from azguard.leases.owner_records import Moved, ProcessLease, ProcessLeases, Version
+from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import OWNER, Owner
+from azguard.leases.process_leases import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
 from azguard.processes.locked_file import ProcessNotes
 from azguard.requests import commits
-from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.results import Written
-from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import lifecycles, properties
+from azguard.requests.lineage import KEY
+from azguard.resources import properties
 from azguard.wire.answers import Answer
-from azguard.wire.rows import Operation
 
 # Bounded: a record that stays behind says that the lease is held, which anyone can see is not so.
 _REMOVE_SECONDS = 3.0
 #: The service's code where the metadata have no room for the record: the lease guards without it, too.
 NO_ROOM = "MetadataTooLarge"
-
-# A path cannot be looked at for these reasons, with or without our write.
-_TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
 
 _Done = TypeVar("_Done", bound=Any)
 
@@ -93,95 +84,6 @@ class Held:
         return quote_etag(self.found.etag)
 
 
-@frozen(kw_only=True)
-class FileWrite:
-    """A write of a share, a directory or a file."""
-
-    target: Target
-    conditions: Conditions
-    operation: Operation
-    #: What it sends, besides the lease id; see ``call``.
-    given: Mapping[str, Any] = field(default_factory=dict)
-    #: The op in the lineage that it leaves in the metadata, if it leaves one.
-    op: str | None = None
-    #: Of a delete: the properties of what is there, where they were just read.
-    before: Answer | None = None
-
-
-def perform(write: FileWrite, guarding: Guarding, deadline: Deadline) -> Written:
-    """Write under the guard that the conditions name."""
-    write = replace(write, conditions=take_over(write.target, write.conditions, guarding, deadline))
-    if write.conditions.expected_etag is None:
-        return send(write, None, deadline)
-    with hold(write.target, write.conditions, guarding, deadline) as held:
-        done = send(write, held, held.lease.patience)
-        if write.operation.deletes:
-            held.lease.is_gone = True
-            return done
-        return finish(write.target, held, done, deadline)
-
-
-def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:
-    """Send a write, under the lease that is held, until its outcome is known."""
-    lease_id = write.conditions.lease_id if held is None else held.lease.lease_id
-    headers = Conditions(lease_id=lease_id).request_headers
-    with handles.tell_holders(write.target, deadline):
-        before = _look_before(write, held, deadline) if write.operation.deletes else None
-        request = WriteRequest[Any](
-            operation=write.operation,
-            target=write.target,
-            given={"headers": headers, **write.given},
-            look=lambda patience: _find_outcome(write, held, before, patience),
-            expected_etag=write.conditions.expected_etag,
-            # Under our own lease, a copy that comes late is refused once the lease is given back.
-            resend=held is not None and held.lease.is_own,
-        )
-        settled = send_until_settled(request, deadline)
-    return Written(**describe_write(write.target, write.conditions.guard, settled))
-
-
-def _look_before(write: FileWrite, held: Held | None, deadline: Deadline) -> Any | None:
-    """Look at the resource before a delete is sent, since a deleted one tells nothing."""
-    if held is not None:
-        return held.found
-    if write.before is not None:
-        return write.before
-    return lifecycles.look_before(
-        lambda: properties.fetch(write.target, Conditions(lease_id=write.conditions.lease_id), deadline)
-    )
-
-
-def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patience: Deadline) -> Finding[Any]:
-    is_alone = held is not None and held.lease.is_running
-    try:
-        lease_id = None if held is None else held.lease.lease_id
-        found, is_held = properties.fetch_whatever_lease(write.target, lease_id, patience)
-    except NotFound:
-        # Only the holder of the lease could delete it.
-        verdict = Verdict.COMMITTED if write.operation.deletes and is_alone else Verdict.UNKNOWN
-        return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before is not None)
-    except (BadRequest, Locked) as error:
-        # A directory is there where a file was meant, or a file that no request may read until a program closes it:
-        # that tells nothing of the write, so that its own refusal stands.
-        if error.reason not in _TELL_NOTHING:
-            raise
-        return Finding(Verdict.UNKNOWN)
-    version = {"etag": found.etag, "last_modified": found.last_modified}
-    if write.op is not None:
-        history = Lineage.find(found.metadata)
-        if write.op in history:
-            # Without our lease another program may have written since, and have kept the lineage.
-            is_newest = is_alone and is_held and history.entries[0][0] == write.op
-            return Finding(Verdict.COMMITTED, version if is_newest else {"etag": None})
-    # If the lease was broken meanwhile, others could write, too.
-    if held is None or not is_alone or not is_held:
-        return Finding(Verdict.UNKNOWN, may_be_ours=before is not None and before.etag != found.etag)
-    if quote_etag(found.etag) == held.etag:
-        return Finding(Verdict.NOT_YET)
-    is_ours = write.op is None and not write.operation.deletes
-    return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
-
-
 def find(target: Target, patience: Deadline) -> Answer | None:
     """Return the properties of a path; None if nothing is there, the other type, or a file in delete pending."""
     try:
@@ -212,9 +114,6 @@ def hold(
         handles.tell_holders(target, deadline),
         guard.hold(target, lease_id, records, deadline, processes=guarding.processes, term=term) as lease,
     ):
-        if lease.may_come_late:
-            # Acquired again by its copy, it would let a request that comes late undo what was written since.
-            guard.change_id(lease, target, guarding.records, deadline, guarding.processes)
         found = properties.fetch(target, Conditions(lease_id=lease.lease_id), deadline)
         held = Held(lease, found, answered_at=found.date)
         versions.require_version(target, conditions.expected_etag, held.etag, reason="share_or_file_changed")
@@ -227,9 +126,9 @@ def hold(
             held = _leave_note(target, held, owner, guarding, deadline)
             is_noted = held.has_note
             yield held
-        except BaseException:
+        except BaseException as error:
             if is_noted:
-                withdraw(target, held, before, guarding, deadline)
+                withdraw(target, held, before, guarding, deadline, error)
             raise
 
 
@@ -252,6 +151,7 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
     except BadRequest as error:
         if error.service_code != NO_ROOM:
             raise
+        held.lease.end_record()
         return held
     if held.may_move:
         held = exclude_late(target, held, guarding, deadline)
@@ -261,37 +161,57 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
     return held
 
 
-def finish(target: Target, held: Held | None, done: _Done, deadline: Deadline) -> _Done:
+def finish(target: Target, held: Held | None, done: _Done, guarding: Guarding, deadline: Deadline) -> _Done:
     """Take the record of the lease's holder off what was written, and return the write with the version there then."""
     if held is None or not held.has_note:
         return done
+    # The write is done; only its version may not be known.
+    unknown = replace(done, etag=None, last_modified=None)
     try:
         with commits.suppress():
             moved = owner_records.remove(target, held.lease.lease_id, deadline.fresh())
+        held.lease.end_record()
+        if moved is None:
+            return unknown
+        if max(done.attempts, moved.attempts) > 1 and not held.lease.is_gone:
+            # A copy of either could make another version before the release.
+            found = exclude_late(target, held, guarding, deadline.fresh()).found
+            return replace(done, etag=quote_etag(found.etag), last_modified=found.last_modified)
     except AzguardError:
-        # The write is done; only its version is not known.
-        moved = None
-    if moved is None:
-        return replace(done, etag=None, last_modified=None)
+        return unknown
     return replace(done, etag=moved.after, last_modified=moved.last_modified)
 
 
-def withdraw(target: Target, held: Held, before: str, guarding: Guarding, deadline: Deadline) -> Moved | None:
-    """Remove the record after a write that was not done; return how that moved the version, None if it did not.
+def withdraw(
+    target: Target,
+    held: Held,
+    before: str,
+    guarding: Guarding,
+    deadline: Deadline,
+    error: BaseException | None = None,
+) -> Moved | None:
+    """Remove the record after a write that failed; return how that moved the version, None if that is not known.
 
-    ``before`` is the ETag before the record was written.
+    ``before`` is the ETag before the record was written, ``error`` how the write failed. If the record cannot be
+    removed, its note is left.
     """
-    if held.lease.is_gone:
-        return None
-    patience = deadline.afterwards(_REMOVE_SECONDS)
-    try:
-        # What was sent under the lease could come between the look and the removal, and one would undo the other.
-        guard.change_id(held.lease, target, guarding.records, patience, guarding.processes)
-        with commits.suppress():
-            moved = owner_records.remove(target, held.lease.lease_id, patience)
-    except AzguardError:
-        return None
+    lease, moved, patience = held.lease, None, deadline.afterwards(_REMOVE_SECONDS)
+    with suppress(AzguardError):
+        if not lease.is_gone:
+            # What was sent under the lease could come between the look and the removal, and one would undo the other.
+            guard.change_id(lease, target, guarding.records, patience, guarding.processes)
+            with commits.suppress():
+                moved = owner_records.remove(target, lease.lease_id, patience)
+            lease.end_record()
+    if lease.is_gone and lease.note is not None and lease.note.may_have_record:
+        left = _remove_left(target, lease.note, guarding, patience)
+        moved = next((each for place, each in left if place.address == target.address), None)
+        lease.note.close(is_released=True)
     if moved is None:
+        return None
+    # The record alone was sent before that was there.
+    is_in_doubt = held.has_note and isinstance(error, OutcomeUnknown)
+    if is_in_doubt and quote_etag(moved.before) != held.etag:
         return None
     moved = replace(moved, before=before)
     guarding.records.record_move(target, moved)
@@ -316,12 +236,22 @@ def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> End
     """Release what killed processes on this machine left on a share or a file."""
     ended = EndedLeases()
 
-    def tidy(place: Target, lease: ProcessLease) -> bool:
-        found, is_over = _end_lease(place, lease, guarding, deadline)
-        for moved in found:
-            guarding.records.record_move(place, moved)
-        ended.moves += found if place.address == target.address else []
-        return is_over
+    def tidy(places: list[Target], lease: ProcessLease) -> list[Target]:
+        if target.kind is not Kind.FILE:
+            return []
+        patience = deadline.restart(seconds=min(_REMOVE_SECONDS, deadline.remaining))
+        over, removed = list[Target](), list[tuple[Target, Moved]]()
+        for place in places:
+            moved, is_over = _end_lease(place, lease, guarding, patience)
+            removed += [] if moved is None else [(place, moved)]
+            over += [place] if is_over else []
+        if lease.may_have_record:
+            removed += _remove_left(target, lease, guarding, patience)
+        for place, each in removed:
+            for step in _list_moves(each, lease):
+                guarding.records.record_move(place, step)
+                ended.moves += [step] if place.address == target.address else []
+        return over
 
     for lease in () if guarding.processes is None else guarding.processes.release_abandoned(target, deadline, tidy):
         ended.leases += 1
@@ -355,34 +285,52 @@ def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
     return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
 
 
-def _end_lease(target: Target, lease: ProcessLease, guarding: Guarding, deadline: Deadline) -> tuple[list[Moved], bool]:
+def _end_lease(
+    target: Target, lease: ProcessLease, guarding: Guarding, patience: Deadline
+) -> tuple[Moved | None, bool]:
     """End the lease of a killed process if it is held, without the record of it; raise no error.
 
     Return how that moved the version, and whether the lease was ended.
     """
-    if target.kind is not Kind.FILE:
-        return [], False
-    patience = deadline.restart(seconds=min(_REMOVE_SECONDS, deadline.remaining))
-    # The note of it stays, unless its record is known to be gone.
-    is_left, lease.note.is_left = lease.note.is_left, True
     try:
         owner_records.read_version(target, patience, lease.lease_id)
-    except AzguardError as error:
-        lease.note.is_left = is_left or isinstance(error, Unavailable)
-        return [], False
-    held = GuardLease(lease.lease_id, is_own=True, deadline=patience)
+    except AzguardError:
+        return None, False
+    held, moved = GuardLease(lease.lease_id, is_own=True, deadline=patience), None
     held.note = lease
     try:
         # What the process has sent could come between the look and the removal, or after it.
         guard.change_id(held, target, guarding.records, patience, guarding.processes)
         with commits.suppress():
             moved = owner_records.remove(target, held.lease_id, patience)
-        lease.note.is_left = is_left
+        held.end_record()
     except AzguardError:
-        moved = None
+        pass
     finally:
         guard.give_back(held, target, guarding.records)
-    return [] if moved is None else _list_moves(moved, lease), held.is_gone
+    return moved, held.is_gone
+
+
+def _remove_left(
+    target: Target, lease: ProcessLease, guarding: Guarding, patience: Deadline
+) -> list[tuple[Target, Moved]]:
+    """Remove the record that a lease has left which is over, under a lease of our own; raise no error.
+
+    Return where that moved which version.
+    """
+    removed = list[tuple[Target, Moved]]()
+    term = Term(others_seconds=0)
+    with suppress(AzguardError):
+        for place in lease.find_places(target):
+            found = find(place, patience)
+            if found is None or not lease.has_left(found.metadata or {}):
+                continue
+            our_own = guard.hold(place, None, guarding.records, patience, processes=guarding.processes, term=term)
+            with our_own as held, commits.suppress():
+                moved = owner_records.remove(place, held.lease_id, patience)
+            removed += [] if moved is None else [(place, moved)]
+        lease.end_record()
+    return removed
 
 
 def _list_moves(moved: Moved, lease: ProcessLease) -> list[Moved]:

@@ -152,7 +152,7 @@ def put_in_place(
             _raise_missing(version, error)
         done = _rename(version, made, held, held.lease.lease_id, held.found, smb)
         # Our lease went with the file that was replaced.
-        held.lease.is_gone = held.lease.is_own
+        held.lease.end_with_resource()
         return done
 
 

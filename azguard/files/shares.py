@@ -12,9 +12,10 @@ from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
-from azguard.files import guarding
+from azguard.files import writes
 from azguard.files.entries import drop_own
-from azguard.files.guarding import FileWrite, Guarding
+from azguard.files.guarding import Guarding
+from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
@@ -101,7 +102,7 @@ def delete(
     """
     given = {"delete_snapshots": "include" if snapshots else None}
     write = FileWrite(target=target, conditions=conditions, operation=SHARE_DELETE, given=given)
-    return guarding.perform(write, guarding_by, deadline)
+    return writes.perform(write, guarding_by, deadline)
 
 
 def _describe(address: Address, found: Any) -> ShareShown:
@@ -166,7 +167,7 @@ def change_quota(
     """
     given = {"quota": gibibytes}
     write = FileWrite(target=target, conditions=conditions, operation=SHARE_SET_PROPERTIES, given=given)
-    return guarding.perform(write, guarding_by, deadline)
+    return writes.perform(write, guarding_by, deadline)
 
 
 @frozen
@@ -276,7 +277,7 @@ def replace_policies(
     """
     body = parts.build_policies_body(policies)
     write = FileWrite(target=target, conditions=conditions, operation=SHARE_SET_ACL, given={"body": body})
-    return guarding.perform(write, guarding_by, deadline)
+    return writes.perform(write, guarding_by, deadline)
 
 
 def count_entries(target: Target, deadline: Deadline) -> Contents:

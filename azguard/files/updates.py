@@ -171,8 +171,9 @@ class LeasedUpdate(UpdatableResource, ABC):
         With ``is_replaced`` it is another file, by a rename, and our lease went with the one that was there.
         """
         self._before = None
-        if self._held is not None and is_replaced:
-            self._held.lease.is_gone = True
+        if self._held is not None:
+            self._held.lease.end_record()
+            self._held.lease.is_gone |= is_replaced
 
     def _in_use(self, lease_id: str | None) -> str | None:
         return lease_id if self._held is None or lease_id in (None, self.lease_id) else self._held.lease.lease_id

@@ -7,6 +7,7 @@
 ``holdings``        who holds what in an account, and what changes
 ``owners``          the record that a holder leaves, read
 ``owner_records``   the record that a holder leaves, written under the lease
+``process_leases``  the notes of leases that end with a process, by which the next one ends what a kill left
 ``recorded``        the records of leases in the cache of a scope, by which one that a crash left is found; acquire,
                     renew, change, release with the record
 ``own``             the leases that this machine remembers: which are still held, and their release

@@ -16,7 +16,7 @@ from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, state
-from azguard.leases.owner_records import ProcessLease, ProcessLeases
+from azguard.leases.process_leases import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import SHORTEST, kind_of
 from azguard.requests import commits
@@ -69,6 +69,16 @@ class GuardLease:
         """Return whether the lease is our own and its term is certainly not over."""
         return self.is_own and (self.ends is None or self.deadline.clock() < self.ends)
 
+    def end_with_resource(self) -> None:
+        """Note that what was leased is deleted or replaced: the lease is over, and the record of its holder gone."""
+        self.is_gone = True
+        self.end_record()
+
+    def end_record(self) -> None:
+        """Note that the record of the holder is not there, and cannot come any more."""
+        if self.note is not None:
+            self.note.end_record()
+
     @property
     def patience(self) -> Deadline:
         """Return a deadline by which a lost answer is noticed while the lease still proves whose a write was."""
@@ -111,8 +121,8 @@ def hold(
     held.ends = None if seconds is None else deadline.clock() + seconds
     _ask(held, target, records, seconds, etag, term.others_seconds)
     records.confirm(target, lease_id)
-    if held.may_come_late and etag is None and processes is None:
-        change_id(held, target, records, deadline)
+    if held.may_come_late and etag is None:
+        change_id(held, target, records, deadline, processes)
     try:
         yield held
     finally:
@@ -192,6 +202,8 @@ def change_id(
         with commits.suppress():
             attempts = actions.change(target, new.lease_id, Conditions(lease_id=held.lease_id), deadline).attempts
     except BaseException as error:
+        if new.note is not None and held.note is not None:
+            new.note.leave_to(held.note)
         # The old id first: once that is released, a change that comes late is refused.
         give_back(held, target, records)
         give_back(new, target, records)
@@ -201,6 +213,7 @@ def change_id(
     if new.note is not None:
         new.note.note_attempts(attempts)
     records.confirm(target, new.lease_id)
+    held.end_record()
     _forget(held, target, records)
     held.lease_id, held.note, held.is_gone = new.lease_id, new.note, False
 

@@ -35,7 +35,7 @@ from azguard.requests.service_errors import translate
 from azguard.wire.client import Limits
 
 if TYPE_CHECKING:
-    from azguard.leases.owner_records import ProcessLease
+    from azguard.leases.process_leases import ProcessLease
     from azguard.locks.lock_blobs import LockRecord
 # A finite lease ends by itself.
 _INFINITE = "infinite"

@@ -15,8 +15,9 @@ from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown, Us
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import owner_records, owners
-from azguard.leases.owner_records import Moved, ProcessLeases, Version
+from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import FENCE, SEQUENCE, SHARED, SLOTS, HeldSequence, Owner
+from azguard.leases.process_leases import ProcessLeases
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op

@@ -20,7 +20,7 @@ from azguard.requests.service_codes import is_lease_problem, status
 from azguard.requests.service_errors import translate
 
 if TYPE_CHECKING:
-    from azguard.leases.owner_records import ProcessLease
+    from azguard.leases.process_leases import ProcessLease
     from azguard.requests.deadline import Deadline
 
 # The record and the fence are written before the first renewal is due.

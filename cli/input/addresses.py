@@ -83,7 +83,7 @@ def guarding(env: Environment) -> "Guarding":
     """Return where the lease of a guarded write is recorded, and who takes it."""
     from azguard.cli.options import leases
     from azguard.files.guarding import Guarding
-    from azguard.leases.owner_records import ProcessLeases
+    from azguard.leases.process_leases import ProcessLeases
     from azguard.processes.locked_file import ProcessNotes
 
     owner = leases.this_process(env, f"azguard {env.command}")

@@ -19,8 +19,8 @@ from azguard.cli.rules import checked, excludes, only_for
 from azguard.errors import GaveUp, LockLost, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
+from azguard.leases.process_leases import ProcessLeases
 from azguard.leases.state import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, Action, operation_of
 from azguard.requests.deadline import Deadline
 from azguard.times import iso, span

@@ -17,8 +17,9 @@ from azguard.files.replacing import FileUpload
 from azguard.files.updates import FileContent, LeasedMetadata
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.leases.owner_records import ProcessLease, ProcessLeases
+from azguard.leases import owners
 from azguard.leases.owners import OWNER, Owner
+from azguard.leases.process_leases import ProcessLease, ProcessLeases
 from azguard.processes.locked_file import ProcessNote, ProcessNotes
 from azguard.requests.lineage import new_op
 from azguard.resources import properties
@@ -130,7 +131,9 @@ class FileRules(UpdateRules):
             lease = each.lease
             if lease is not None and lease.state(now) == "leased" and not any(lease.id in text for text in known):
                 raise Violation(f"the lease of {path} is left, and no note tells of it")
-            if not known and path == PATH and each.meta(OWNER) is not None:
+            noted_ids = [json.loads(text).get("record", "") for text in known]
+            owner = owners.read_owner(dict(each.metadata))
+            if owner is not None and owner.lease not in [owners.make_digest(each) for each in noted_ids if each]:
                 raise Violation("the record of a holder is left, and no note tells of it")
 
 
@@ -261,7 +264,7 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("file updates", *both, bound=Bound(switches=1), short=Bound(switches=0), **alike)
     # What comes late to two writers at once takes minutes: here they follow one another.
     prompt = tuple(each for each in _ALPHABET if each is not Fault.LATE)
-    taken: dict[str, Any] = {"bound": Bound(switches=0), "deep": Bound(faults=1, switches=0), **alike}
+    taken: dict[str, Any] = {**alike, "bound": Bound(switches=0), "deep": Bound(faults=1, switches=0), "stopped": None}
     yield _scenario("file updates, with a fault", *both, alphabet=prompt, **taken)
     turns = _updater("A"), _updater("B", after="A")
     late: dict[str, Any] = {"bound": Bound(faults=1, kills=1), "stopped": Bound(faults=1, stops=1)}
@@ -270,7 +273,7 @@ def scenarios() -> Iterator[Scenario]:
     of_metadata = _updater("A", of_metadata=True)
     once: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "short": Bound(faults=1)}
     # The acquire of the lease and the record under it both come after the release.
-    late = {"bound": Bound(faults=2), "alphabet": (Fault.LATE,)}
+    late = {"bound": Bound(faults=2), "stopped": Bound(faults=2, kills=1, stops=1), "alphabet": (Fault.LATE,)}
     tidied: dict[str, Any] = {"bound": Bound(faults=1, kills=1), "stopped": STOPPED}
     for name, programs, more in (
         ("file metadata update", (of_metadata,), once),

@@ -127,8 +127,8 @@ class Scenario:
     short: Bound | None
     #: That of ``pytest -m thorough`` and of ``python -m tests.explorer``, beside ``stopped``.
     deep: Bound | None = None
-    #: That in which a process is stopped and continued.
-    stopped: Bound = STOPPED
+    #: That in which a process is stopped and continued; None where another scenario has the same.
+    stopped: Bound | None = STOPPED
     foreign: Mapping[str, Foreign] = field(default_factory=dict)
     #: What other programs may do that a doubt is judged by; None is what they do here.
     beyond: Mapping[str, Foreign] | None = None
@@ -148,4 +148,4 @@ class Scenario:
     @property
     def bounds(self) -> list[Bound]:
         """Return all bounds that ``pytest -m thorough`` and ``python -m tests.explorer`` exhaust."""
-        return [self.deep or self.bound, self.stopped]
+        return [each for each in (self.deep or self.bound, self.stopped) if each is not None]

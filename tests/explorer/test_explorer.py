@@ -39,20 +39,30 @@ def test_nothing_is_violated_in_any_schedule_up_to_the_bound(scenario: Scenario,
     assert (report.violations, report.is_complete) == ([], True)
 
 
+_SENDS, _TIME, _ARRIVES = Choice("sends"), Choice("time"), Choice("arrives")
 _LATE, _STOPPED = Choice("sends", what=Fault.LATE), Choice("stopped", what=True)
-_STORIES = {
-    "a rename": [*[Choice("sends")] * 3, _LATE, Choice("sends"), _STOPPED],
-    "a record": [*[Choice("sends")] * 7, _LATE, _STOPPED],
+_UPDATED = "file metadata update, tidied"
+_STORIES: dict[str, tuple[str, list[Choice]]] = {
+    "a rename": ("file put", [*[_SENDS] * 3, _LATE, _SENDS, _STOPPED, _TIME, _SENDS, _ARRIVES]),
+    "a record": ("file put", [*[_SENDS] * 7, _LATE, _STOPPED, _TIME, _SENDS, _ARRIVES]),
+    "a record, and the change of its lease": (
+        _UPDATED,
+        [*[_SENDS] * 3, _LATE, _SENDS, _TIME, _STOPPED, _TIME, _LATE, _ARRIVES, _SENDS, _SENDS, _ARRIVES],
+    ),
+    "a lease, and the change of it": (
+        _UPDATED,
+        [_SENDS, _LATE, _SENDS, _TIME, _SENDS, _LATE, _STOPPED, _TIME, _SENDS, _SENDS, _ARRIVES, _ARRIVES],
+    ),
 }
 
 
-@pytest.mark.parametrize("story", _STORIES.values(), ids=_STORIES.keys())
-def test_a_file_keeps_nothing_of_what_comes_late_to_one_that_was_stopped(story: list[Choice]) -> None:
-    scenario = SCENARIOS["file put"]
-    world = World(scenario, Bound(faults=1, stops=1), Player())
+@pytest.mark.parametrize(("name", "story"), _STORIES.values(), ids=_STORIES.keys())
+def test_a_file_keeps_nothing_of_what_comes_late_to_one_that_was_stopped(name: str, story: list[Choice]) -> None:
+    scenario = SCENARIOS[name]
+    world = World(scenario, Bound(faults=2, stops=1), Player())
     with without_chance():
         state = world.begin()
-        for choice in [*story, Choice("time"), Choice("sends"), Choice("arrives")]:
+        for choice in story:
             state = world.take(state, choice) or state
         while not state.is_over:
             state = world.take(state, next(world.choices(state))) or state

@@ -14,7 +14,7 @@ from tests.support import files_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.faultproxy import proxy
-from tests.support.faultproxy.faults import Chosen, Fault
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the kernel tells who was killed by its lock")
 #: The words of each write under a lease, and the request at which it is killed.
@@ -142,9 +142,35 @@ def test_only_what_a_dead_process_of_this_machine_holds_is_taken_over(files_cli:
             living = call(*words, ANYHOW).code
         call("lease", "break", f"file:{file}", "--yes")
         theirs = files_world.client(files_cli, file).acquire_lease()
-        assert (elsewhere, living, call(*words, ANYHOW).code, note.exists()) == (49, 49, 49, False)
+        # While another holds a lease, the record of the killed process stays.
+        assert (elsewhere, living, call(*words, ANYHOW).code, note.exists()) == (49, 49, 49, True)
         theirs.release()
-        assert call(*words, ANYHOW).code == 0
+        assert (call(*words, ANYHOW).code, is_clean(files_cli, file)) == (0, True)
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_the_record_of_a_lease_that_was_broken_is_removed_once_the_file_is_free(
+    files_cli: CliWorld, file: str, is_taken: bool
+) -> None:
+    client, theirs = files_world.client(files_cli, file), list[ShareLeaseClient]()
+    words = ("file", "range", "put", file, "--offset", "512", "--etag", client.get_file_properties().etag)
+
+    def decide(request: Request) -> Fault:
+        if request.headers.get("x-ms-lease-action") == "change" and not theirs:
+            theirs.append(ShareLeaseClient(client))
+            theirs[0].break_lease()
+            if is_taken:
+                theirs[0].acquire()
+        return Fault.NONE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        call = files_world.through(files_cli, between.port).call
+        codes = [call(*words, stdin=b"behind the end").code]
+        assert is_clean(files_cli, file) is not is_taken
+        if is_taken:
+            theirs[0].release()
+        codes.append(call("file", "range", "put", file, ANYHOW, stdin=b"new").code)
+    assert (codes, is_clean(files_cli, file)) == ([40, 0], True)
 
 
 def test_temporary_files_are_deleted_if_no_process_can_be_writing_them(files_cli: CliWorld, file: str) -> None:

@@ -61,7 +61,9 @@ class Late:
     def _send(self, late: Request) -> int:
         client, lease = files_world.client(self.cli, self.file), late.headers["x-ms-lease-id"]
         try:
-            if "comp=range" in late.path:
+            if "comp=properties" in late.path:
+                client.resize_file(int(late.headers["x-ms-content-length"]), lease=lease)
+            elif "comp=range" in late.path:
                 client.upload_range(b"b" * _PIECE, 0, _PIECE, lease=lease)
             else:
                 stamped = {key.removeprefix(_META): each for key, each in late.headers.items() if key.startswith(_META)}
@@ -147,6 +149,15 @@ def test_a_resize_of_the_temporary_file_that_comes_twice_cuts_nothing(files_cli:
         ran = files_world.through(files_cli, between.port).call("file", "put", file, stdin=b"a" * (2 * _PIECE + 3))
     found = files_world.client(files_cli, file).get_file_properties().size
     assert (ran.code, len(resized), found) == (0, 3, 2 * _PIECE + 3)
+
+
+def test_a_resize_that_comes_after_the_record_was_removed_makes_no_other_version(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    late = Late(files_cli, file, "comp=properties", " release", loses=False)
+    etag = files_cli.call("file", "show", file).json["etag"]
+    ran = late.run("file", "resize", file, "--size", "9", "--etag", etag, stdin=b"")
+    shown = files_cli.call("file", "show", file).json
+    assert (ran.code, late.came, ran.json["etag"], shown["content_length"]) == (0, [412], shown["etag"], 9)
 
 
 def test_the_record_of_an_update_that_comes_late_is_refused_under_its_next_lease(files_cli: CliWorld) -> None:

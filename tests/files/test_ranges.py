@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from azure.storage.fileshare import ShareLeaseClient
 
+from azguard.errors import Forbidden
 from azguard.requests import settle
+from azguard.resources import properties
 from azguard.wire.call import call
 from azguard.wire.failures import Broken, BrokenAnswer
 from azguard.wire.operations.shares import FILE_SET_PROPERTIES
@@ -95,6 +97,29 @@ def test_a_version_that_is_there_after_our_lease_was_broken_is_not_taken_for_our
     monkeypatch.setattr(settle, "call", lose)
     ran = files_cli.call("file", "resize", file, "--size", "4", "--etag", before, "--timeout", "10s")
     assert (ran.code, read(files_cli, file)) == (74, b"aa")
+
+
+def test_what_a_resize_in_doubt_made_is_not_taken_for_the_version_that_was_read(
+    files_cli: CliWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files_world.make(files_cli, b"a" * 8)
+    files_cli.call("file", "get", file)
+
+    def lose(operation: Operation, *given: Any, **named: Any) -> Any:
+        answer = call(operation, *given, **named)
+        if operation is FILE_SET_PROPERTIES:
+            raise BrokenAnswer(Broken.TIMED_OUT)
+        return answer
+
+    def refuse(*_: Any) -> Any:
+        raise Forbidden("it may not be read now")
+
+    with monkeypatch.context() as spoilt:
+        spoilt.setattr(settle, "call", lose)
+        spoilt.setattr(properties, "fetch_whatever_lease", refuse)
+        codes = [files_cli.call("file", "resize", file, "4", "--timeout", "10s").code]
+    codes.append(files_cli.call("file", "resize", file, "6").code)
+    assert (codes, read(files_cli, file)) == ([74, 42], b"aaaa")
 
 
 def test_ranges_are_sparse(files_cli: CliWorld) -> None:

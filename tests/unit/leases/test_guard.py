@@ -13,7 +13,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, Locked, OutcomeUnknown, Unavailable
 from azguard.leases import actions, guard, state
-from azguard.leases.owner_records import ProcessLeases
+from azguard.leases.process_leases import ProcessLeases
 from tests.support.fake_resource import TARGET, Clock
 from tests.support.no_records import NoRecords
 

@@ -10,8 +10,9 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import OutcomeUnknown, Unavailable
 from azguard.leases import actions
-from azguard.leases.owner_records import Moved, ProcessLeases
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
+from azguard.leases.process_leases import ProcessLeases
 from azguard.locks import held_lock, lock_blobs
 from azguard.locks.lock_blobs import AcquireSettings, LockRecord, LockRequest, RequestTime
 from azguard.locks.slot_leases import SlotLeases
