@@ -20,6 +20,10 @@ from tests.explorer.wire import Answer, Asked
 _META = "x-ms-meta-"
 _TAG = re.compile("<Key>(.*?)</Key><Value>(.*?)</Value>")
 _AT_MOST = re.compile("\"(.*)\" <= '(.*)'")
+_LISTED = re.compile("<Latest>(.*?)</Latest>")
+
+#: Blocks by their ids, in their order.
+Blocks = tuple[tuple[str, bytes], ...]
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Blob:
     lease: Lease | None = None
     #: The index tags, as a header has them.
     tags: tuple[tuple[str, str], ...] = ()
+    #: Those that it is made of; none where one request wrote it.
+    blocks: Blocks = ()
 
     def meta(self, name: str) -> str | None:
         """Return the value of a key of the metadata."""
@@ -48,6 +54,8 @@ class BlobService:
     blobs: Mapping[str, Blob] = field(default_factory=dict)
     #: The last version of what was deleted, from which the next one's name is made.
     gone: Mapping[str, str] = field(default_factory=dict)
+    #: Blocks that are no part of a blob yet.
+    staged: Mapping[str, Blocks] = field(default_factory=dict)
     #: How many blobs a page of a listing has at most: few, so that the other pages are read as well.
     page: int = 3
     #: Whether readers are told the name of a content instead of it: see ``names``.
@@ -56,7 +64,7 @@ class BlobService:
     @cached_property
     def key(self) -> int:
         """Return a digest."""
-        return hash((frozenset(self.blobs.items()), frozenset(self.gone.items())))
+        return hash(tuple(frozenset(each.items()) for each in (self.blobs, self.gone, self.staged)))
 
     def answer(self, asked: Asked, now: float) -> "tuple[BlobService, Answer]":
         """Return the service after a request, with its answer."""
@@ -68,8 +76,10 @@ class BlobService:
         if asked.asks("restype") == "container" and asked.method == "GET":
             return self, accept(200, now, ETag='"0x0"', Last_Modified=service.http_date(0))
         blob = self.blobs.get(asked.path)
-        if asked.method == "PUT" and asked.asks("comp") is None:
+        if asked.method == "PUT" and asked.asks("comp") in (None, "blocklist"):
             return self._put(asked, blob, now)
+        if asked.asks("comp") == "block":
+            return self._stage(asked, blob, now)
         if blob is None:
             return self, refuse(404, "BlobNotFound", now)
         if asked.asks("comp") == "lease":
@@ -86,12 +96,14 @@ class BlobService:
         made = replace(before or Blob(etag, now), etag=etag, written=now, **changes)  # type: ignore[arg-type]  # the names are those of the fields
         # As any write does: see ``_replace``.
         made = made if service.is_locked(made.lease, now) else replace(made, lease=None)
-        return replace(self, blobs={**self.blobs, path: made})
+        if "content" not in changes:
+            return replace(self, blobs={**self.blobs, path: made})
+        return replace(self._discard(path), blobs={**self.blobs, path: replace(made, blocks=())})
 
     def delete(self, path: str) -> "BlobService":
         """Return the service without a blob."""
         rest = {name: blob for name, blob in self.blobs.items() if name != path}
-        return replace(self, blobs=rest, gone={**self.gone, path: self.blobs[path].etag})
+        return replace(self._discard(path), blobs=rest, gone={**self.gone, path: self.blobs[path].etag})
 
     def with_lease(self, path: str, lease: Lease | None) -> "BlobService":
         """Return the service with another lease on a blob."""
@@ -118,8 +130,7 @@ class BlobService:
                 tagged = replace(blob, tags=tuple(_TAG.findall(asked.body.decode())))
                 return replace(self, blobs={**self.blobs, asked.path: tagged}), accept(204, now)
             case "GET", "blocklist":
-                body = b"<?xml version='1.0'?><BlockList><CommittedBlocks/></BlockList>"
-                return self, accept(200, now, body, ETag=blob.etag, Content_Type="application/xml")
+                return self, accept(200, now, _show_blocks(blob), ETag=blob.etag, Content_Type="application/xml")
         raise NotImplementedError(asked)
 
     def _put(self, asked: Asked, blob: Blob | None, now: float) -> "tuple[BlobService, Answer]":
@@ -132,17 +143,43 @@ class BlobService:
         source = asked.header("x-ms-copy-source")
         if source is not None:
             return self._copy(asked, blob, source, now)
+        blocks = self._find_blocks(asked, blob)
+        if blocks is None:
+            return self, refuse(400, "InvalidBlockList", now)
+        content = b"".join(each for _, each in blocks) if asked.asks("comp") else asked.body
         made = Blob(
             etag="",
             written=now,
-            content=names.reveal(asked.body.decode()).encode() if self.conceals else asked.body,
+            content=names.reveal(content.decode()).encode() if self.conceals else content,
             metadata=_metadata(asked),
             kind=asked.header("x-ms-blob-type") or "BlockBlob",
             content_type=asked.header("x-ms-blob-content-type") or "application/octet-stream",
             lease=blob.lease if blob else None,
             tags=tuple(parse_qsl(asked.header("x-ms-tags") or "")),
+            blocks=blocks,
         )
-        return self._replace(asked, made, now, 201)
+        return self._discard(asked.path)._replace(asked, made, now, 201)
+
+    def _find_blocks(self, asked: Asked, blob: Blob | None) -> Blocks | None:
+        """Return the blocks of a list, the staged ones first; None if one is not there any more."""
+        if asked.asks("comp") is None:
+            return ()
+        there = {**dict(blob.blocks if blob else ()), **dict(self.staged.get(asked.path, ()))}
+        listed = _LISTED.findall(asked.body.decode())
+        return tuple((each, there[each]) for each in listed) if set(listed) <= there.keys() else None
+
+    def _stage(self, asked: Asked, blob: Blob | None, now: float) -> "tuple[BlobService, Answer]":
+        if blob is not None and (refusal := service.check_lease(blob.lease, asked, now, writes=True)):
+            return self, refusal
+        staged = {**dict(self.staged.get(asked.path, ())), str(asked.asks("blockid")): asked.body}
+        blocks = tuple(sorted(staged.items()))
+        return replace(self, staged={**self.staged, asked.path: blocks}), accept(201, now)
+
+    def _discard(self, path: str) -> "BlobService":
+        """Return the service without the blocks that were staged for a blob, which any write of its content ends."""
+        if path not in self.staged:
+            return self
+        return replace(self, staged={name: blocks for name, blocks in self.staged.items() if name != path})
 
     def _copy(self, asked: Asked, blob: Blob | None, source: str, now: float) -> "tuple[BlobService, Answer]":
         path = source.partition("?")[0].partition("://")[2].partition("/")[2]
@@ -154,7 +191,7 @@ class BlobService:
             return self, refuse(412, "SourceConditionNotMet", now)
         made = replace(found, lease=blob.lease if blob else None, metadata=_metadata(asked) or found.metadata)
         state = "success"
-        return self._replace(asked, made, now, 202, x_ms_copy_status=state, x_ms_copy_id="c")
+        return self._discard(asked.path)._replace(asked, made, now, 202, x_ms_copy_status=state, x_ms_copy_id="c")
 
     def _append(self, asked: Asked, blob: Blob, now: float) -> "tuple[BlobService, Answer]":
         if blob.kind != "AppendBlob":
@@ -218,6 +255,11 @@ def _check_conditions(asked: Asked, blob: Blob, now: float, *, writes: bool) -> 
 def _show_tags(blob: Blob) -> bytes:
     tags = "".join(f"<Tag><Key>{escape(key)}</Key><Value>{escape(value)}</Value></Tag>" for key, value in blob.tags)
     return f"<Tags><TagSet>{tags}</TagSet></Tags>".encode()
+
+
+def _show_blocks(blob: Blob) -> bytes:
+    blocks = "".join(f"<Block><Name>{name}</Name><Size>{len(each)}</Size></Block>" for name, each in blob.blocks)
+    return f"<BlockList><CommittedBlocks>{blocks}</CommittedBlocks></BlockList>".encode()
 
 
 def _metadata(asked: Asked) -> tuple[tuple[str, str], ...]:

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping
+from concurrent import futures
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 from greenlet import getcurrent, greenlet
 
 from azguard.accounts.account import Account
+from azguard.blobs.content import put_blob
 from azguard.errors import AzguardError
 from azguard.requests.deadline import Deadline
 from azguard.wire import call
@@ -33,6 +35,8 @@ from tests.explorer.wire import Answer, Asked, Silence
 
 # A moment of the wall clock, at which every story begins.
 EPOCH = 1767225600.0
+# What is no longer than this is put by one request, so that little is enough for blocks.
+_SINGLE_BYTES = 32
 # So many processes are kept where they stopped; others are played again from their begin when they go on.
 _MOST_LIVE = 20_000
 # After so many steps what ended processes left in circles is given back, and what killed ones left half done is ended.
@@ -350,6 +354,7 @@ class _Sources:
             random.uniform,
         )
         self._boot = time.clock_gettime
+        self._pool = futures.ThreadPoolExecutor
         # Not counted, so that what a process makes next does not depend on how often it has asked.
         self.of_requests = SimpleNamespace(uuid4=lambda: uuid.UUID(int=0))
 
@@ -377,6 +382,24 @@ class _Sources:
     def uniform(self, a: float, b: float) -> float:
         return self._uniform(a, b) if _acting is None else b
 
+    def open_pool(self, *given: Any) -> Any:
+        return self._pool(*given) if _acting is None else _AtOnce()
+
+
+class _AtOnce:
+    """Does each job when it is given: a thread is no process here."""
+
+    def submit(self, job: Callable[..., Any], *given: Any) -> futures.Future[Any]:
+        done = futures.Future[Any]()
+        try:
+            done.set_result(job(*given))
+        except Exception as error:  # noqa: BLE001  # it is raised where the result is asked for
+            done.set_exception(error)
+        return done
+
+    def shutdown(self, **given: bool) -> None:
+        """Nothing is under way."""
+
 
 @contextmanager
 def without_chance() -> Iterator[None]:
@@ -392,6 +415,8 @@ def without_chance() -> Iterator[None]:
         (time, "sleep", sources.sleep),
         (random, "uniform", sources.uniform),
         (call, "uuid", sources.of_requests),
+        (futures, "ThreadPoolExecutor", sources.open_pool),
+        (put_blob, "SINGLE_BYTES", _SINGLE_BYTES),
     ]
     with ExitStack() as stack:
         instead = {getattr(module, name): made for module, name, made in kept if callable(made)}

@@ -11,6 +11,7 @@ from azure.storage.fileshare import ShareLeaseClient
 from azguard.accounts import account as accounts
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
+from azguard.blobs.content import put_blob
 from azguard.errors import AzguardError
 from azguard.guards.resolve import Conditions
 from azguard.queues import messages, queues
@@ -23,6 +24,7 @@ from azguard.wire.answers import Answer as Told
 from azguard.wire.client import Limits
 from azguard.wire.failures import ServiceRefusal
 from azguard.wire.operations.tables import TABLE_ENTITY_INSERT_OR_REPLACE, TABLE_ENTITY_MERGE
+from azguard.wire.xml import build_document
 from tests.explorer import wire
 from tests.explorer.blob_service import BlobService
 from tests.explorer.file_service import FileService
@@ -48,6 +50,8 @@ class Request(NamedTuple):
     headers: Mapping[str, str] = {}
     comp: str | None = None
     body: bytes | None = None
+    #: The name of a block.
+    block: str | None = None
 
 
 def lease(action: str, lease_id: str = _ONE, **headers: str) -> Request:
@@ -68,6 +72,17 @@ def put(body: bytes = b"one", **headers: str) -> Request:
 
 def set_metadata(**headers: str) -> Request:
     return Request("PUT", {key.replace("_", "-"): value for key, value in headers.items()}, "metadata", b"")
+
+
+def stage(name: str, body: bytes, **headers: str) -> Request:
+    more = {key.replace("_", "-"): value for key, value in headers.items()}
+    return Request("PUT", more, "block", body, put_blob.encode_id(name))
+
+
+def commit(*blocks: str, **headers: str) -> Request:
+    listed = "".join(f"<Latest>{put_blob.encode_id(each)}</Latest>" for each in blocks)
+    more = {key.replace("_", "-"): value for key, value in headers.items()}
+    return Request("PUT", more, "blocklist", build_document(f"<BlockList>{listed}</BlockList>"))
 
 
 def _under(lease_id: str) -> Request:
@@ -98,6 +113,13 @@ STORIES: Mapping[str, list[Request]] = {
         Request("PUT", {"x-ms-blob-condition-appendpos": "0"}, "appendblock", b"a"),
         Request("PUT", {"x-ms-blob-condition-appendpos": "0"}, "appendblock", b"b"),
         Request("PUT", {}, "appendblock", b"c"), GET,
+    ],
+    "blocks": [
+        stage("a", b"1"), HEAD, commit("a", "b"), stage("b", b"2"), commit("b", "a", x_ms_meta_a="1"), GET,
+        commit("a"), GET, stage("b", b"3"), stage("b", b"4"), stage("a", b"5"), commit("a", "b", If_Match='"0x1"'),
+        commit("a", "b"), GET, stage("c", b"6"), set_metadata(), commit("c"), GET, put(), commit("c"),
+        commit(If_None_Match="*"), ACQUIRE, stage("e", b"8"), stage("e", b"8", x_ms_lease_id=_ONE), commit("e"),
+        commit("e", x_ms_lease_id=_ONE), GET,
     ],
 }  # fmt: skip
 
@@ -346,7 +368,8 @@ def tell(account: Account, container: str, name: str, story: list[Request]) -> l
     told: list[object] = []
     for request in story:
         headers = {key: value.format("", *versions) for key, value in request.headers.items()}
-        query = {} if request.comp is None else {"comp": request.comp}
+        given = {"comp": request.comp, "blockid": request.block}
+        query = {key: value for key, value in given.items() if value is not None}
         try:
             answer = ask(account, request.method, address, headers, query, request.body)
             kept = {key: answer.headers[key] for key in _TOLD if key in answer.headers}

@@ -60,6 +60,8 @@ _DELETES = (*_LEAST, "creates the blob")
 # Under which the rules remember the version that a process has made.
 _MADE = "made by "
 _LINE = b"x"
+# So long that it is put in blocks: see ``player``.
+_BLOCK_BYTES = 33
 
 
 class WriteRules(Rules):
@@ -91,6 +93,8 @@ class WriteRules(Rules):
             source: Blob = effect.before["blob"].blobs[SOURCE]
             if _without_lineage(source) != _without_lineage(after):
                 raise Violation(f"{effect.who} copied the content of one version, and the metadata of another")
+        if effect.asked.asks("comp") == "blocklist" and after is not None and after.content != _fill(effect.who):
+            raise Violation(f"{effect.who} committed blocks of another")
         old = b"" if before is None else before.content
         if self._keeps and after is not None and after.content == old:
             return ghost  # It made the blob that it appends to.
@@ -166,6 +170,15 @@ def _put_content(
 ) -> Written:
     upload = Upload(target, settings, conditions, process.deadline(30), op_of(process.name))
     return put_blob.put(upload.add_lineage(), io.BytesIO(content), lambda done: None)
+
+
+def _fill(name: str) -> bytes:
+    """Return the content that a process puts in blocks: the first is full, and the second is not."""
+    return name.encode() * (_BLOCK_BYTES + 1)
+
+
+def _put_blocks(process: Process, target: Target, conditions: Conditions) -> Written:
+    return _put_content(process, target, conditions, _fill(process.name), Settings())
 
 
 def _put_over_any(process: Process, target: Target, _: Conditions) -> Written:
@@ -277,7 +290,7 @@ def scenarios() -> Iterator[Scenario]:
     log: Services = {"blob": BlobService().write(PATH, 0.0, content=b"s", kind="AppendBlob")}
     source: BlobService = stored()["blob"]
     copied: Services = {"blob": source.write(SOURCE, 0.0, content=b"c", metadata=(("of", "c"),))}
-    appended: dict[str, Any] = {"rules": WriteRules(keeps=True), "reads": False}
+    appended: dict[str, Any] = {"rules": WriteRules(keeps=True), "reads": False, "stopped": STOPPED_BESIDE}
     created: dict[str, Any] = {"short": _USUAL, "reads": False, "others": _KEEPING, "deep": _TWO}
     deleted: dict[str, Any] = {"short": _USUAL, "others": _DELETES, "alphabet": USUAL}
     given: tuple[tuple[str, Write, Services, dict[str, Any]], ...] = (
@@ -290,6 +303,12 @@ def scenarios() -> Iterator[Scenario]:
     for name, write, services, more in given:
         yield _scenario(name, write, services, **more)
         yield _scenario(f"{name}, again", write, services, **{**more, "short": None, "deep": _TWO}, is_again=True)
+    turns = _PLAIN._replace(switches=1)
+    yield _scenario(
+        "put, of blocks", _put_blocks, stored(), others=(), bound=turns, short=turns, stopped=STOPPED_BESIDE
+    )
+    alone: dict[str, Any] = {"others": (*_LEAST, "wipes the metadata"), "is_alone": True}
+    yield _scenario("put, of blocks, alone", _put_blocks, stored(), **alone)
     twice: dict[str, Any] = {"others": (), "alphabet": TWICE, "bound": _PLAIN}
     yield _scenario("put, sent twice", _put, stored(), **twice)
     yield _scenario("create, sent twice", _put, nothing, **{**twice, "reads": False})
@@ -336,6 +355,7 @@ def _scenario(
     bound: Bound = _USUAL,
     short: Bound | None = _PLAIN,
     deep: Bound | None = None,
+    stopped: Bound = STOPPED,
     alphabet: tuple[Fault, ...] = ONCE,
     reads: bool = True,
     is_again: bool = False,
@@ -352,7 +372,7 @@ def _scenario(
         rules=rules or WriteRules(),
         bound=bound,
         deep=deep,
-        stopped=STOPPED_BESIDE if write in (_append, _append_under_lease) else STOPPED,
+        stopped=stopped,
         short=short,
         foreign=foreign,
         beyond={**BEYOND, **foreign, "puts back the blob that it had read at first": _put_back},

@@ -506,6 +506,24 @@ MUTANTS = (
         "tags",
     ),
     Mutant(
+        "the blocks of two puts have the same ids",
+        "2, large blobs",
+        "azguard/blobs/content/put_blob.py",
+        'encode_id(f"{place.op}{index:08d}")',
+        'encode_id(f"{index:024d}")',
+        "put, of blocks",
+    ),
+    Mutant(
+        "blocks are taken for ours that are not",
+        "2, large blobs",
+        "azguard/blobs/content/upload.py",
+        "        if [block.id for block in listed.committed] != list(ids):\n"
+        "            return Finding(Verdict.UNKNOWN)\n",
+        "",
+        "put, of blocks, alone",
+        {"faults": 1, "foreign": 1},
+    ),
+    Mutant(
         "a break is of whatever lease is there",
         "4",
         "azguard/leases/breaking.py",
