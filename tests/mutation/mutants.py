@@ -449,6 +449,15 @@ MUTANTS = (
         "worker, poison",
     ),
     Mutant(
+        "a message is deleted with the receipt before the last",
+        "6",
+        _HANDLING,
+        "        self._receipt = self._inbox.hide(self._taken, receipt, seconds)\n",
+        "        self._inbox.hide(self._taken, receipt, seconds)\n",
+        "worker, poison",
+        {"stops": 1, "switches": 0},
+    ),
+    Mutant(
         "a temporary file that may come late is forgotten",
         "files",
         "azguard/files/temporary.py",
@@ -504,6 +513,14 @@ MUTANTS = (
         "    _compare(target, conditions.expected_etag, current)\n",
         "",
         "tags",
+    ),
+    Mutant(
+        "tags that were there before may be ours",
+        "2, rule 1",
+        "azguard/blobs/tags.py",
+        "    if before.tags == wanted:\n        return Finding(Verdict.NEVER)\n",
+        "",
+        "tags, the same and answered",
     ),
     Mutant(
         "the blocks of two puts have the same ids",
