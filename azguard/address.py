@@ -62,7 +62,7 @@ _DOMAINS = ("blob.", "table.", "queue.", "file.", "dfs.")
 _SAS_BEGINS = r"(?i)\?(?:sv=\d{4}-\d\d-\d\d(?:&|$)|(?:[^/?]*&)?sig=.)"
 
 
-@frozen(many=True)
+@frozen
 class Address:
     """The name of one resource: its kind, its parts, and a snapshot or version where it has one."""
 

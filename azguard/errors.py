@@ -4,20 +4,20 @@ Exceptions carry facts; the words around them are chosen by the command line.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import FrozenInstanceError, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
+
+from azguard.frozen import frozen
 
 E = TypeVar("E", bound="AzguardError")
 _IN_JSON = (
     "kind", "message", "exit_code", "address", "http_status", "service_code", "expected_etag", "current_etag",
     "lease_state", "request_id", "retriable", "hint",
 )  # fmt: skip
-# The names of the fields of each kind of error, once they were asked for.
-_FIELDS: dict["type[AzguardError]", frozenset[str]] = {}
 
 
-@dataclass(eq=False)
+@frozen(eq=False)
 class AzguardError(Exception):
     """What happened, in one sentence, and the facts known about it.
 
@@ -69,8 +69,7 @@ class AzguardError(Exception):
 
     def __setattr__(self, name: str, value: object) -> None:
         # Python itself sets ``__traceback__``, ``__context__`` and the like while an error is on its way.
-        is_first = name not in self.__dict__ and name in _list_fields(type(self))
-        if not is_first and not name.startswith("__"):
+        if not name.startswith("__"):
             raise FrozenInstanceError(f"an error cannot be changed: build another with but({name}=…)")
         super().__setattr__(name, value)
 
@@ -106,12 +105,6 @@ class AzguardError(Exception):
     def as_json(self) -> dict[str, object]:
         """Return the facts of the JSON error object, in the contract's order."""
         return {name: getattr(self, name) for name in _IN_JSON} | dict(self.facts)
-
-
-def _list_fields(kind: type[AzguardError]) -> frozenset[str]:
-    if kind not in _FIELDS:
-        _FIELDS[kind] = frozenset(each.name for each in fields(kind))
-    return _FIELDS[kind]
 
 
 def _rebuild(kind: type[E], known: Mapping[str, Any]) -> E:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from azguard.cli import signals
@@ -14,7 +14,7 @@ from azguard.cli.output import terminal
 from azguard.cli.output.stream import silence, tell_of_read
 from azguard.documents import controls
 from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
-from azguard.frozen import frozen
+from azguard.frozen import frozen, mutable
 
 if TYPE_CHECKING:
     from azguard.wire.rows import Operation
@@ -41,7 +41,7 @@ class SharedState:
             return found
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Facts:
     """What is known of a run so far; an error is told with it, wherever the run ended."""
 

@@ -34,7 +34,7 @@ _PREFIX = "BlobPrefix"
 _OF_ONE_NAME = frozenset({"snapshots", "versions", "deleted"})
 
 
-@frozen(kw_only=True, many=True)
+@frozen(kw_only=True)
 class BlobShown(CopyShown, LeaseShown, ContentShown):
     """A blob's properties."""
 

@@ -51,7 +51,7 @@ class Key(NamedTuple):
         return cls(target.endpoint, str(target.address))
 
 
-@frozen(many=True)
+@frozen
 class Entry:
     """The version that was last delivered to the user, or written by us."""
 

@@ -76,7 +76,7 @@ class FileShown(CopyShown, LeaseShown, _EntryShown, ContentShown):
     parent_id: str | None
 
 
-@frozen(kw_only=True, many=True)
+@frozen(kw_only=True)
 class EntryListed(_EntryShown):
     """A directory or a file of a list, which tells neither metadata nor leases."""
 

@@ -185,7 +185,7 @@ def _looks_like_disk(metadata: Mapping[str, str], address: str) -> bool:
 Holder = Owner | TerraformLock | OtherHolder
 
 
-@frozen(many=True)
+@frozen
 class LeaseState:
     """A lease as the service describes it: neither its id nor its remaining time can be read."""
 

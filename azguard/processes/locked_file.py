@@ -16,11 +16,11 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 
 from azguard.folders import make_private
-from azguard.frozen import frozen
+from azguard.frozen import frozen, mutable
 
 #: Whether this system has such locks; Windows has not.
 IS_SUPPORTED = os.name == "posix"
@@ -164,7 +164,7 @@ class Machine:
         return (self.host, self.installation) == (other.host, other.installation)
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class ProcessNote:
     """One note."""
 

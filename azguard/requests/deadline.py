@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
+from azguard.frozen import mutable
 from azguard.wire import listeners
 
 # An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.
@@ -28,7 +29,7 @@ _POLL_PAUSE_GROWTH = 1.3
 _SHORTEST_PART = 0.25
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Deadline:
     """A moment after which no new attempt begins."""
 

@@ -35,7 +35,7 @@ _LONGEST_WAIT_SECONDS = 0.5
 _FOREVER_SECONDS = 1e9
 
 
-@frozen(many=True)
+@frozen
 class Done:
     """How one job ended."""
 

@@ -48,7 +48,7 @@ def fetch_whatever_lease(target: Target, lease_id: str | None, deadline: Deadlin
     return look_under(lease_id, lambda under: fetch(target, Conditions(lease_id=under), deadline))
 
 
-@frozen(many=True)
+@frozen
 class ContentHeaders:
     """The content headers of a blob or a file; None is not set."""
 

@@ -65,7 +65,7 @@ class Transfer:
     progress: Callable[[int], None]
 
 
-@frozen(kw_only=True, many=True)
+@frozen(kw_only=True)
 class TreePut(Transfer):
     """One file to write."""
 
@@ -77,7 +77,7 @@ class TreePut(Transfer):
     skip: bool
 
 
-@frozen(kw_only=True, many=True)
+@frozen(kw_only=True)
 class TreeGet(Transfer):
     """One file to read into a local one, whole or not at all."""
 

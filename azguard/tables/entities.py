@@ -51,7 +51,7 @@ _BARE = {edm.BOOLEAN: "{}", edm.INT32: "{}", edm.INT64: "{}L"}
 _QUOTED = {edm.STRING: "'{}'", edm.DATETIME: "datetime'{}'", edm.GUID: "guid'{}'", edm.BINARY: "X'{}'"}
 
 
-@frozen(many=True)
+@frozen
 class Stored:
     """An entity as it is stored: one version, with its ETag and azguard's lineage, which is no part of the entity."""
 

@@ -165,7 +165,7 @@ def _is_marker(listed: ListedItem) -> bool:
     return listed.name.endswith("/") and listed.content_length == 0
 
 
-@frozen(many=True)
+@frozen
 class _Reading:
     tree: TreeDownload
     target: Target

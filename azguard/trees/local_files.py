@@ -63,7 +63,7 @@ class FolderTree:
         )
 
 
-@frozen(many=True)
+@frozen
 class LocalFile:
     """One file of a folder."""
 

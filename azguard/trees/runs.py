@@ -120,7 +120,7 @@ class Headway:
         self._is_over = True
 
 
-@frozen(many=True)
+@frozen
 class TreeItem:
     """How one file of a tree ended."""
 

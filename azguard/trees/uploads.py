@@ -110,7 +110,7 @@ class FileWrites:
         return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
 
 
-@frozen(many=True)
+@frozen
 class _Write:
     writes: FileWrites
     file: LocalFile

@@ -1,7 +1,7 @@
 """The commands as a tree: nouns, and the commands in them. A command's module is imported when it is asked for."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from azguard.cli.options import common
 from azguard.cli.parsing.rows import CONDITIONS, LOCAL, CommandSpec, Row, fill, flag, list_rows, list_rules
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
 from azguard.cli.rules import Rule, describe
+from azguard.frozen import mutable
 
 # A command by its name in another order, as in `blob properties set`.
 _SPELLINGS = {"properties set": "set-properties"}
@@ -214,7 +215,7 @@ root = Group(
 )
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class PartialLine:
     """A line that may not be whole, for completion and for help: what its words are, by the rows of the commands."""
 

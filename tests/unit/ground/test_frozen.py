@@ -13,11 +13,20 @@ class _Plain:
     tags: list[str] = field(default_factory=list)
 
 
-@frozen(many=True)
+@frozen
 class _Compiled:
     name: str
     count: int = 1
     tags: list[str] = field(default_factory=list)
+
+
+_AT_FIRST = _Compiled.__init__
+for _ in range(200):
+    _Compiled("a")
+
+
+def test_a_class_of_many_values_is_compiled() -> None:
+    assert (_Plain.__init__.__qualname__, _Compiled.__init__ is _AT_FIRST) == (_AT_FIRST.__qualname__, False)
 
 
 @pytest.mark.parametrize("made", [_Plain, _Compiled])
