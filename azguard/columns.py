@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import NamedTuple
+
+from azguard.frozen import frozen
 
 #: The metadata of a field that no format prints: only the one line on a terminal is made from it.
 UNPRINTED: Mapping[str, bool] = MappingProxyType({"is_unprinted": True})
@@ -17,7 +18,8 @@ class Unit(Enum):
     SECONDS = "seconds"
 
 
-class Column(NamedTuple):
+@frozen
+class Column:
     """One field of a result, as a table shows it."""
 
     name: str

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from azguard.errors import ConfigError
 from azguard.frozen import frozen
@@ -23,7 +23,8 @@ _ROOT = 0
 UMASK = 0o077
 
 
-class Keeping(NamedTuple):
+@frozen
+class Keeping:
     """One kind of what azguard keeps in the cache folder beside what the scopes have read."""
 
     kind: str

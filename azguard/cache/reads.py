@@ -164,7 +164,7 @@ class Reads:
             self._refuse_another_jobs(target)
         known = self.recall(target, copy, operation.part) if _needs_reads(operation, asked) else None
         if known is not None and asked.lease_id == _HELD:
-            known = known._replace(lease=self.find_held_id(target))
+            known = replace(known, lease=self.find_held_id(target))
         found = resolve.resolve(operation, asked, target, known)
         outer = self.outer_lease(target)
         # One that azguard would guard by a lease of its own is guarded by that of the lock.

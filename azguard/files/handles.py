@@ -235,7 +235,7 @@ class FileHolder:
     """A program that has a file open."""
 
     COLUMNS: ClassVar = (
-        columns.ADDRESS, columns.CLIENT._replace(title="holder"), columns.SINCE, columns.ACCESS, columns.CLIENT_NAME,
+        columns.ADDRESS, replace(columns.CLIENT, title="holder"), columns.SINCE, columns.ACCESS, columns.CLIENT_NAME,
         columns.HANDLE_ID,
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -122,7 +122,8 @@ class SeenVersion:
         return self.selected is not None
 
 
-class Remembered(NamedTuple):
+@frozen
+class Remembered:
     """What this scope knows of a resource."""
 
     #: What it last read or wrote, which is ``@last``.

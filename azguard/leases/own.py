@@ -94,10 +94,10 @@ class OwnLeaseStatus:
     COLUMNS: ClassVar = (
         columns.ADDRESS,
         columns.STATE,
-        columns.HOLDER._replace(name="scope", title="holder", rank=2),
-        columns.HOLDING_SINCE._replace(rank=1),
-        columns.HOLDING_REASON._replace(name="action", title="reason", rank=0),
-        columns.UNTIL._replace(title="ends"),
+        replace(columns.HOLDER, name="scope", title="holder", rank=2),
+        replace(columns.HOLDING_SINCE, rank=1),
+        replace(columns.HOLDING_REASON, name="action", title="reason", rank=0),
+        replace(columns.UNTIL, title="ends"),
         columns.LEASE_ID,
         columns.CONFIRMED,
     )

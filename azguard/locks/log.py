@@ -79,16 +79,16 @@ class HolderLine:
     """One line: a holder, and how it ended."""
 
     COLUMNS: ClassVar = (
-        columns.OUTCOME._replace(rank=None),
+        replace(columns.OUTCOME, rank=None),
         columns.HOLDER_NAME,
         columns.SINCE,
-        columns.REASON._replace(rank=None, is_cut=True),
-        columns.FENCE._replace(rank=8),
-        columns.ENDED._replace(rank=9),
+        replace(columns.REASON, rank=None, is_cut=True),
+        replace(columns.FENCE, rank=8),
+        replace(columns.ENDED, rank=9),
         columns.EXIT_STATUS,
         columns.BROKEN_BY,
         columns.BREAK_REASON,
-        columns.RUN._replace(rank=7),
+        replace(columns.RUN, rank=7),
     )
 
     address: str

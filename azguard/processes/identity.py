@@ -14,7 +14,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+from azguard.frozen import frozen
 
 _POLL_SECONDS = 0.02
 # After SIGKILL only the kernel can delay the end.
@@ -40,7 +42,8 @@ def _has_own_proc() -> bool:
 HAS_PROC = _has_own_proc()
 
 
-class Process(NamedTuple):
+@frozen
+class Process:
     """A process as Linux describes it; ``pid`` and ``started`` together are its identity within one boot."""
 
     pid: int
@@ -57,7 +60,8 @@ class Process(NamedTuple):
         return f"{self.name} (pid {self.pid})"
 
 
-class KnownProcess(NamedTuple):
+@frozen
+class KnownProcess:
     """A process that lives, or lived: its pid, and what no other process with that pid has."""
 
     pid: int

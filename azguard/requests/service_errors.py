@@ -4,6 +4,7 @@ A 409 or a 412 can be of leases, conditions, states and administrators alike.
 Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -158,7 +159,7 @@ def _build_no_answer(error: NoAnswer, target: Target, **facts: Any) -> errors.Un
         facts["http_status"] = error.status
     if cause.reason == "not_azure_storage":
         asked, wait = _describe_asked_wait(target)
-        cause = cause._replace(message=f"{cause.message}{asked}")
+        cause = replace(cause, message=f"{cause.message}{asked}")
     return cause.build(errors.Unavailable, **{"address": str(target.address), "facts": wait, **facts})
 
 

@@ -155,7 +155,7 @@ def _wrong_type(name: str, value: Any, kind: str, *, reason: str) -> UsageError:
 def _string(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise _wrong_type(name, value, STRING, reason="string_without_quotes")
-    if re.search(_HALF_CHARACTER, value):
+    if not value.isascii() and re.search(_HALF_CHARACTER, value):
         raise _wrong_type(name, value, STRING, reason="string_not_unicode")
     return value
 

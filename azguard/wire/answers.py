@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from azguard import times
+from azguard.frozen import frozen
 from azguard.wire.failures import Response, Unreadable
 from azguard.wire.rows import Operation
 from azguard.wire.signing import CLOCK_SKEW
@@ -130,7 +131,8 @@ def read_list(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(","))
 
 
-class LeaseFields(NamedTuple):
+@frozen
+class LeaseFields:
     """What a lease on a resource is."""
 
     status: str | None
@@ -138,7 +140,8 @@ class LeaseFields(NamedTuple):
     duration: str | None
 
 
-class CopyFields(NamedTuple):
+@frozen
+class CopyFields:
     """What a copy into a resource is; all None where no copy wrote it last."""
 
     id: str | None
@@ -149,7 +152,8 @@ class CopyFields(NamedTuple):
     completion_time: datetime | None
 
 
-class ContentFields(NamedTuple):
+@frozen
+class ContentFields:
     """What content is to be delivered as."""
 
     content_type: str | None
@@ -267,7 +271,7 @@ TOGETHER: Mapping[str, tuple[Any, str]] = {
 
 
 def _gather(kind: Any, prefix: str) -> Callable[[Mapping[str, str]], Any]:
-    fields = [FIELDS[prefix + name] for name in kind._fields]
+    fields = [FIELDS[prefix + name] for name in kind.__match_args__]
     nothing, names = kind(*[None] * len(fields)), frozenset(each.header.lower() for each in fields)
     # Most answers tell none of them.
     return lambda told: nothing if names.isdisjoint(told) else kind(*(_read(each, told) for each in fields))

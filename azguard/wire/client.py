@@ -17,11 +17,12 @@ and port, has a time of its own; its latest answer counts.
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from azguard import __version__, times
 from azguard.accounts.account import Account
+from azguard.frozen import frozen
 from azguard.wire import network
 from azguard.wire.connections import MOST_BYTES, MOST_ERROR_BYTES, Connections, Exchange, Reply, write_head
 from azguard.wire.failures import (
@@ -66,7 +67,8 @@ _MOST_SECONDS = 1e9
 _until: dict[str, float] = {}
 
 
-class Limits(NamedTuple):
+@frozen
+class Limits:
     """How long one request may take, in seconds."""
 
     #: Until there is a connection.

@@ -1,8 +1,8 @@
 """Why there is no answer that can be believed, and what a refusal is. One class for each."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import Enum
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -195,12 +195,13 @@ def _describe_location(location: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) or "nowhere"
 
 
-class Cause(NamedTuple):
+@frozen
+class Cause:
     """Why, in one sentence, and the name of the cause with what its hint names."""
 
     message: str
     reason: str | None
-    values: Mapping[str, object] = MappingProxyType({})
+    values: Mapping[str, object] = field(default_factory=dict)
 
     def build(self, kind: type[E], **facts: Any) -> E:
         """Return an error of this cause; ``facts`` are other fields of the error."""

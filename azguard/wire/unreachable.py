@@ -1,6 +1,7 @@
 """Why no answer came: the proxy, the host's name, TLS, a stopped emulator, or time; each with a name of its own."""
 
 import re
+from dataclasses import replace
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -36,7 +37,7 @@ def explain(failure: NoAnswer, endpoint: str, service: str | None = None) -> Cau
     host, proxy = urlsplit(endpoint).hostname or endpoint, endpoints.find_proxy(endpoint)
     place = endpoint if proxy is None else f"{endpoint}, through the proxy {proxy.address}"
     if isinstance(failure, BrokenAnswer):
-        return _BROKEN[failure.how]._replace(message=f"no answer from {place}: {failure.how.value}")
+        return replace(_BROKEN[failure.how], message=f"no answer from {place}: {failure.how.value}")
     if isinstance(failure, NotOfTheService):
         return _explain_stranger(failure, host, proxy, place)
     assert isinstance(failure, NotConnected)
@@ -45,7 +46,7 @@ def explain(failure: NoAnswer, endpoint: str, service: str | None = None) -> Cau
     if found := _by_host(failure, host, endpoint, service):
         return found
     plain = _plain_meaning(str(failure)) or Cause(type(failure.error).__name__, reason="network_unclear")
-    return plain._replace(message=f"no answer from {place}: {plain.message}")
+    return replace(plain, message=f"no answer from {place}: {plain.message}")
 
 
 def _explain_stranger(failure: NotOfTheService, host: str, proxy: NamedProxy | None, place: str) -> Cause:

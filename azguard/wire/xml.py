@@ -88,7 +88,7 @@ class Listed:
         if name not in TOGETHER:
             raise AttributeError(name)
         kind, prefix = TOGETHER[name]
-        return kind(*(self.__dict__.get(prefix + each) for each in kind._fields))
+        return kind(*(self.__dict__.get(prefix + each) for each in kind.__match_args__))
 
 
 class Page(NamedTuple):

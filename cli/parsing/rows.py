@@ -12,6 +12,8 @@ from functools import cache
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from azguard.frozen import frozen
+
 if TYPE_CHECKING:
     from azguard.cli.options.types import ValueType
     from azguard.cli.rules import Rule
@@ -159,7 +161,8 @@ def _named(row: Row) -> Row:
     return row._replace(name=row.flags[0].lstrip("-").replace("-", "_"))
 
 
-class CommandSpec(NamedTuple):
+@frozen
+class CommandSpec:
     """What a command does, as far as its shared options depend on it."""
 
     #: The operation whose conditions it takes; None if it takes none.

@@ -1,5 +1,6 @@
 """``azguard lock``: log, show, list, break."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from azguard.address import Kind
@@ -139,7 +140,7 @@ def list_(
     view.watch() if watch else view.show()
 
 
-@app.command(name="break", spec=common.operation(BLOB_LEASE_BREAK)._replace(takes_key=False))
+@app.command(name="break", spec=replace(common.operation(BLOB_LEASE_BREAK), takes_key=False))
 def break_(
     env: Environment,
     address: Lock,

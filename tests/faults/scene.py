@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from http import HTTPStatus
 from io import BytesIO
@@ -267,7 +267,7 @@ class Scene:
                 return send(sender, method, url, headers, body, limits)
             count = len(self.hits)
             with patch.object(client, "Exchange", partial(_Silence, lambda: len(self.hits) > count)):
-                return send(sender, method, url, headers, body, limits._replace(is_strict=True))
+                return send(sender, method, url, headers, body, replace(limits, is_strict=True))
 
         with patch.object(client, "send", hasty):
             yield

@@ -10,6 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
 from datetime import datetime
 from email.utils import format_datetime
 from typing import Any
@@ -184,7 +185,7 @@ def list_read(row: Operation, told: Mapping[str, str]) -> set[str]:
     fields = set(row.http.returns)
     for name in fields.intersection(TOGETHER):
         kind, prefix = TOGETHER[name]
-        fields |= {f"{prefix}{each}" for each in kind._fields}
+        fields |= {f"{prefix}{each}" for each in kind.__match_args__}
     found = {FIELDS[name].header.lower() for name in fields if name in FIELDS}
     found.update(name for name in told if name.startswith("x-ms-meta-"))
     if "content-range" not in told:
@@ -221,6 +222,8 @@ def spell(value: Any) -> str:
 
 
 def _flatten(value: Any) -> Iterator[Any]:
+    if is_dataclass(value):
+        value = vars(value)
     if isinstance(value, dict):
         value = tuple(value.items())
     if not isinstance(value, tuple | list):
