@@ -25,7 +25,7 @@ _F_GETPATH = 50
 _LONGEST_PATH = 1024
 
 
-@frozen(many=True)
+@frozen
 class Copy:
     """A file that holds a copy. Bytes, for not every path is text."""
 

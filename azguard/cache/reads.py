@@ -34,7 +34,7 @@ _CODES_OF_PARENTS = frozenset({"ContainerNotFound", "ParentNotFound", "ShareNotF
 T = TypeVar("T")
 
 
-@frozen(many=True)
+@frozen
 class KnownContent:
     """What a scope knows of the content of one version."""
 
