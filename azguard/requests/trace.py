@@ -47,7 +47,8 @@ class _Trace:
         """Append a step. A file that cannot be written is said once, and tried no more."""
         import json
 
-        if self._path is None:
+        path = self._path
+        if path is None:
             return
         spelt = {name: _SPELL.get(name, _keep)(value) for name, value in facts.items()}
         line = {
@@ -60,10 +61,10 @@ class _Trace:
             **spelt,
         }
         try:
-            _append(self._path, json.dumps(line).encode() + b"\n")
+            _append(path, json.dumps(line).encode() + b"\n")
         except OSError as error:
             self._path = None
-            self._warn(f"{VARIABLE}: {error.filename or 'the file'} cannot be written: {error.strerror}")
+            self._warn(f"{VARIABLE}: {path} cannot be written: {error.strerror}")
 
     def _identify(self) -> str:
         pid = os.getpid()

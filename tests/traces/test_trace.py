@@ -118,7 +118,12 @@ def test_a_trace_is_as_its_page_says_and_has_no_secret_and_no_content(cli: CliWo
 
 def test_a_file_that_cannot_be_written_is_said_once_and_costs_nothing(cli: CliWorld) -> None:
     name = cli.container()
-    for path, why in (("/no/such/file", "No such file or directory"), (str(cli.root), "Is a directory")):
+    unwritable = {
+        "/no/such/file": "No such file or directory",
+        str(cli.root): "Is a directory",
+        "/dev/full": "No space left on device",
+    }
+    for path, why in unwritable.items():
         ran = cli.call("blob", "put", f"{name}/{why[:2]}", stdin=b"x", env={trace.VARIABLE: path})
         assert (ran.code, ran.err) == (0, f"warning: AZGUARD_TRACE: {path} cannot be written: {why}\n")
     assert cli.call("blob", "put", f"{name}/off", stdin=b"x", env={trace.VARIABLE: ""}).code == 0
