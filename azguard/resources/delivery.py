@@ -193,7 +193,7 @@ def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:
     except OSError as error:
         raise UsageError(
             f"{file} cannot be written: {error.strerror}",
-            reason="folder_not_writable",
+            reason="folder_not_writable" if isinstance(error, FileNotFoundError) else "file_not_writable",
             values={"folder": file.parent},
         ) from None
 

@@ -159,10 +159,16 @@ def _check_result_file(file: str | None) -> Path | None:
     if file == "-" or find_descriptor(Path(str(file))) == _STDOUT:
         raise UsageError("--result names a file, not stdout", hint="with -f FILE stdout has the result")
     path = Path(str(file))
-    if not is_writable(path):
-        folder = shlex.quote(str(path.parent))
-        raise UsageError(f"--result {file} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
+    require_writable(path, f"--result {file}")
     return path
+
+
+def require_writable(path: Path, name: str) -> None:
+    """Refuse a file that cannot be written, as far as can be told before it is."""
+    if is_writable(path):
+        return
+    missing = f"make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
+    raise UsageError(f"{name} cannot be written", hint="name another file" if path.parent.exists() else missing)
 
 
 def is_writable(path: Path) -> bool:

@@ -1,7 +1,6 @@
 """The options of commands about messages, and their receipts: which is meant, and that none is lost."""
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,9 +38,8 @@ def _read_body_file(text: str, name: str) -> Path | None:
     body = streams.output(require_text(text, name))
     if body is not None and os.path.isdir(body):
         raise UsageError(f"{body} is a folder", hint="name a file")
-    if body is not None and not streams.is_writable(body):
-        folder = shlex.quote(str(body.parent))
-        raise UsageError(f"{body} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
+    if body is not None:
+        streams.require_writable(body, str(body))
     return body
 
 
