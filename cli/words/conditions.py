@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from azguard.cli.words.templates import Words
 from azguard.wire.rows import Condition
@@ -11,6 +11,7 @@ _PATHS = "write replicas, a.b.c, items[0], items[-1], a\\.b or a JSON Pointer, /
 # A condition in a sentence of the core, where the command line has its option.
 _CONDITION = re.compile(rf"(?<![\w-])({'|'.join(sorted(Condition, key=len, reverse=True))})(?![\w-])")
 _UNSET = "an unset shell variable looks like this"
+_FENCE_EMPTY = f"{_UNSET}; azguard lock run sets AZGUARD_FENCE"
 
 
 def _explain_ignored(facts: Mapping[str, object]) -> str:
@@ -38,8 +39,15 @@ def _how_to_see(facts: Mapping[str, object]) -> str:
 
 def _how_to_leave_out(facts: Mapping[str, object]) -> str:
     # A command about a lease, without an id, takes the one that this scope holds.
+    if facts["option"] == "--fence":
+        return _FENCE_EMPTY
     without = "" if facts["option"] == "--lease-id" else " to be guarded by what you last read"
     return f"{_UNSET}; leave the option out{without}"
+
+
+def _unless_json(example: str) -> Callable[[Mapping[str, object]], str]:
+    """Return the hint at a malformed ETag: it may be one that ``--query etag`` printed as JSON."""
+    return lambda facts: "this is JSON; read the ETag with -o tsv" if '\\"' in str(facts["message"]) else example
 
 
 def _how_to_go_on(facts: Mapping[str, object]) -> str:
@@ -97,18 +105,18 @@ HINTS: Mapping[str, Words] = {
     "condition_empty": _how_to_leave_out,
     "condition_ignored": "leave it out",
     "conditions_contradict": "leave one of them out",
-    "entity_etag_malformed": (
+    "entity_etag_malformed": _unless_json(
         """an entity's ETag looks like W/"datetime'2026-11-21T10%3A00%3A00.0000000Z'", quotes included"""
     ),
     "policies_etag_malformed": "copy it, with its quotes, as azguard table acl get prints it",
-    "etag_malformed": 'an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
+    "etag_malformed": _unless_json('an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"'),
     "etag_needs_race": "add --allow-race to accept that",
     "read_version_needs_race": "add --allow-race to accept that, or --last-writer-wins to write over any version",
     "etag_not_kept_on_change": ("nothing can guard this by a version; to do it without a guard: --last-writer-wins"),
     "etag_on_conditional_read": "on a read, use --if-match",
     "etag_on_read": "leave it out",
     "etag_weak": "copy it from azguard … show",
-    "fence_empty": f"{_UNSET}; azguard lock run sets AZGUARD_FENCE",
+    "fence_empty": _FENCE_EMPTY,
     "fence_malformed": (
         "azguard lock run sets AZGUARD_FENCE; under several locks it has a line for each: give one of them"
     ),

@@ -13,7 +13,7 @@ from azguard.cli import signals
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.types import choice, whole
+from azguard.cli.options.types import TEXT, choice, whole
 from azguard.cli.output.results import Output
 from azguard.cli.output.trees import Lines
 from azguard.cli.parsing.rows import flag, option
@@ -51,7 +51,7 @@ def batch(
     env: Environment,
     *,
     file: Annotated[
-        str | None, option("--file, -f", "FILE|-", "Read the lines from this file, not from stdin.")
+        str | None, option("--file, -f", "FILE|-", "Read the lines from this file, not from stdin.", TEXT)
     ] = None,
     jobs: Annotated[int, option("--jobs", "N", "Run N lines at a time.", whole(1, pool.MOST_JOBS))] = pool.DEFAULT_JOBS,
     ordered: Annotated[bool, flag("--ordered", "Show the results in the order of the lines.")] = False,
