@@ -93,7 +93,7 @@ def batch(
     with streams.source(file, purpose="run") as source, keep(source) as kept, _collect_often():
         divide_streams()
         begin = kept.tell()
-        with results.count("check", is_silent=not dry_run):
+        with results.tell_if_interrupted(), results.count("check", is_silent=not dry_run):
             ready = _check_all(map(runner.prepare, read(kept)), results, is_preview=dry_run)
         total = results.number
         if dry_run:
@@ -162,6 +162,15 @@ class _Results(Lines):
         shows = not is_silent and self._out.format != "none"
         with self._out.progress_bar(title, unit="lines", is_beside_content=shows) as self._progress:
             yield
+
+    @contextmanager
+    def tell_if_interrupted(self) -> Iterator[None]:
+        """Tell at Ctrl-C that no line has begun."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._out.info(f"{say_count(self.number, 'line')} checked; nothing was sent")
+            raise
 
     def count_one(self) -> None:
         self.number += 1

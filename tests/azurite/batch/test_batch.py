@@ -13,9 +13,12 @@ from unittest.mock import patch
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
+from azguard.batch import TextLine
+from azguard.cli import signals
 from azguard.cli.context import Environment
 from azguard.cli.parsing.tree import root
 from azguard.commands.batch import run as batch
+from azguard.commands.batch.lines import LineRunner, LineWork
 from azguard.wire import network
 from tests.support import places, thorough
 from tests.support.cases import cases
@@ -265,6 +268,20 @@ def test_ctrl_c_settles_what_is_under_way_and_says_how_far_it_came(cli: CliWorld
     assert process.returncode == 130
     assert {each["result"]["address"] for each in shown if each["exit_code"] == 0} == written
     assert f"300 lines: {len(written)} done, {300 - len(written)} not begun" in err.decode()
+
+
+def test_ctrl_c_while_lines_are_checked_says_that_nothing_was_sent(cli: CliWorld, site: str) -> None:
+    prepare = LineRunner.prepare
+
+    def end_at_third(runner: LineRunner, text: TextLine) -> LineWork:
+        if text.number == 3:
+            raise signals.EndedBySignal(signal.SIGINT)
+        return prepare(runner, text)
+
+    with patch.object(LineRunner, "prepare", end_at_third):
+        ran = play(cli, list_puts(site, 4))
+    assert (ran.code, ran.out, ran.err) == (130, "", "2 lines checked; nothing was sent\nerror: interrupted\n")
+    assert read_all(cli, site) == {}
 
 
 def test_lines_go_on_when_no_one_reads_their_results(cli: CliWorld, site: str) -> None:
