@@ -25,8 +25,8 @@ from azguard import columns
 from azguard.errors import OutcomeUnknown, UsageError
 from azguard.folders import explain_unwritable
 from azguard.frozen import frozen
-from azguard.requests import pool
-from azguard.requests.pool import DEFAULT_JOBS, FAILED, UNKNOWN, Done, PoolEnd
+from azguard.resources import pool
+from azguard.resources.pool import DEFAULT_JOBS, FAILED, UNKNOWN, Done, PoolEnd
 
 DONE = "done"
 

@@ -24,8 +24,8 @@ from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import DEFAULT_JOBS
 from azguard.requests.results import Written
+from azguard.resources.pool import DEFAULT_JOBS
 from azguard.resources.tree_store import ListedItem, TreeGet
 from azguard.trees.deletes import Deleting, TreeDelete
 from azguard.trees.downloads import TreeDownload

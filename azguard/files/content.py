@@ -27,10 +27,10 @@ from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import ContentWritten, Shown, Written
 from azguard.requests.service_errors import build_wrong_range
-from azguard.requests.sources import read_up_to
 from azguard.resources import properties
 from azguard.resources.downloads import DataRange, Download, Got, Inode, name_range, walk_ranges
 from azguard.resources.ranges import WHOLE, Span, is_answer_to
+from azguard.resources.sources import read_up_to
 from azguard.times import say_count
 from azguard.wire.answers import Answer
 from azguard.wire.call import call

@@ -34,9 +34,9 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.sources import read_up_to
 from azguard.resources import properties
 from azguard.resources.properties import ContentHeaders
+from azguard.resources.sources import read_up_to
 from azguard.wire.operations.shares import FILE_RENAME
 
 # So many bytes are read to know the version that a rename without an answer has made.

@@ -30,8 +30,8 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.sources import read_up_to
 from azguard.resources import copies, properties
+from azguard.resources.sources import read_up_to
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (

@@ -22,8 +22,8 @@ from azguard.guards.resolve import Conditions
 from azguard.queues import message_format, messages, queues
 from azguard.queues.message_format import Received
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
 from azguard.resources import properties
+from azguard.resources.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
 from azguard.times import say_count
 
 #: The queue of the messages of a queue that failed has its name and this.

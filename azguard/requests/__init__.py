@@ -10,7 +10,5 @@
 ``service_errors``  what a refusal says → one of our errors
 ``denials``         why the service refused these credentials
 ``deadline``        the time that is left, and looking again until then
-``pool``            writes, a few at a time, and how they ended
 ``trace``           the steps of the protocol, for people and tests to check
-``sources``         the content of a write, read in pieces
 """

@@ -18,7 +18,7 @@ from azguard.address import Address, Kind
 from azguard.errors import NotFound, Partial, TransformFailed, Unavailable
 from azguard.frozen import frozen
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
+from azguard.resources.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
 from azguard.tables import entities
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
 from azguard.tables.entities import Stored

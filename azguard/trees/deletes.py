@@ -14,7 +14,7 @@ from azguard.errors import BadRequest, Changed
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
-from azguard.requests.pool import Done, Job, conclude
+from azguard.resources.pool import Done, Job, conclude
 from azguard.resources.tree_store import ListedItem, TreeFolders, TreeStore
 from azguard.trees import runs
 from azguard.trees.names import Patterns

@@ -13,8 +13,8 @@ from azguard.errors import AzguardError, NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import Done, Job, conclude
 from azguard.resources.lifecycles import is_nowhere
+from azguard.resources.pool import Done, Job, conclude
 from azguard.resources.tree_store import ListedItem, TreeGet
 from azguard.trees import local_files, runs
 from azguard.trees.local_files import FolderTree, LocalFile, LocalFolder, walk

@@ -17,9 +17,10 @@ from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, GaveUp, Locked, OutcomeUnknown, Partial, Unavailable
 from azguard.frozen import frozen
 from azguard.leases import state as lease_state
-from azguard.requests import pool, results
+from azguard.requests import results
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import DEFAULT_JOBS, FAILED, UNKNOWN, Done, Job, StoppableClock, conclude
+from azguard.resources import pool
+from azguard.resources.pool import DEFAULT_JOBS, FAILED, UNKNOWN, Done, Job, StoppableClock, conclude
 from azguard.resources.tree_store import ListedItem
 from azguard.times import say_count
 

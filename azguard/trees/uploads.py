@@ -20,9 +20,9 @@ from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
 from azguard.requests.lineage import fresh_op, op_of_key
-from azguard.requests.pool import Done, Job, conclude
 from azguard.requests.results import EXISTS as LEFT_ALONE
-from azguard.requests.sources import UnchangedFile, as_stream, open_unchanged
+from azguard.resources.pool import Done, Job, conclude
+from azguard.resources.sources import UnchangedFile, as_stream, open_unchanged
 from azguard.resources.tree_store import ListedItem, TreePut, TreeStore
 from azguard.trees import local_files, runs
 from azguard.trees.deletes import Deleting, FolderDeleting

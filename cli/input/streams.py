@@ -84,7 +84,7 @@ def content(file: str | None, *, takes_folders: bool = False, text: str | None =
         Changed: while it is read: it was written to since it was opened, so that what was read may be a mixture.
         UsageError: as ``source``.
     """
-    from azguard.requests.sources import UnchangedFile, as_stream
+    from azguard.resources.sources import UnchangedFile, as_stream
 
     typed = "--content TEXT"
     with open_text(text) if text is not None else source(file, takes_folders=takes_folders, typed=typed) as stream:
@@ -229,7 +229,7 @@ def read(name: str) -> bytes:
 
 
 def _read_whole(stream: BinaryIO, name: str | None) -> bytes:
-    from azguard.requests.sources import read_up_to
+    from azguard.resources.sources import read_up_to
 
     return _check_length(read_up_to(stream, _MOST_BYTES + 1), name)
 

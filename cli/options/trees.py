@@ -12,7 +12,7 @@ from azguard.cli.rules import Rule, checked, excludes, needs
 from azguard.errors import Changed, UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
-from azguard.requests import pool
+from azguard.resources import pool
 
 if TYPE_CHECKING:
     from azguard.cli.context import Environment

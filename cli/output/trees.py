@@ -14,7 +14,7 @@ from azguard.cli.output.json_form import check_lines, pick_from_line, to_json_fo
 from azguard.cli.output.results import Output
 from azguard.cli.output.terminal import ERASE
 from azguard.errors import OutputFailed, Partial
-from azguard.requests.pool import Done
+from azguard.resources.pool import Done
 from azguard.times import say_count, span
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import checked
 from azguard.commands.batch.lines import LineRunner, LineWork, divide_streams
 from azguard.errors import Partial, UsageError
-from azguard.requests import pool
-from azguard.requests.pool import Done, StoppableClock
+from azguard.resources import pool
+from azguard.resources.pool import Done, StoppableClock
 from azguard.times import say_count
 
 if TYPE_CHECKING:
-    from azguard.requests.pool import PoolEnd
+    from azguard.resources.pool import PoolEnd
 
 
 # So many lines are understood once; all others twice, because they would not fit the memory.

@@ -28,7 +28,7 @@ from azguard.wire.rows import Part
 
 if TYPE_CHECKING:
     from azguard.queues.moving import QueueMoved
-    from azguard.requests.pool import Done
+    from azguard.resources.pool import Done
 
 Destination = Annotated[
     str | None,

@@ -11,7 +11,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.rules import Rule, any_of, checked, excludes, needs, only_for
 from azguard.errors import UsageError
 from azguard.frozen import frozen
-from azguard.requests import pool
+from azguard.resources import pool
 from azguard.updates.resource import RAW_OP
 
 #: An edit as typed: the option, and its text.

@@ -20,7 +20,7 @@ from azguard.updates import update as updates
 
 if TYPE_CHECKING:
     from azguard.accounts.account import Target
-    from azguard.requests.pool import Done
+    from azguard.resources.pool import Done
 
 # The exit status that stands for the outcome of an op.
 _EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}

@@ -12,7 +12,7 @@ from azguard.address import Address, Kind
 from azguard.blobs.trees import BlobTree
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
-from azguard.requests.pool import StoppableClock
+from azguard.resources.pool import StoppableClock
 from azguard.trees.deletes import Deleting, TreeDelete
 from azguard.trees.names import Patterns
 from azguard.trees.runs import CREATED, DELETED, Control, Failures, TreeSummary

@@ -18,8 +18,8 @@ from azguard.accounts import account
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
 from azguard.emulators.azurite_process import Azurite
-from azguard.requests import sources
 from azguard.requests.lineage import KEY, Lineage
+from azguard.resources import sources
 from tests.faults.rules import Rule, at_random, by_rules
 from tests.support import sdk_clients
 from tests.support.answering_client import ask

@@ -35,9 +35,9 @@ from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled, WriteRequest, send_until_settled
-from azguard.requests.sources import read_up_to
 from azguard.resources import copies
 from azguard.resources.copies import SourcePiece
+from azguard.resources.sources import read_up_to
 from azguard.times import say_count
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_FROM_URL
 from azguard.wire.rows import Operation

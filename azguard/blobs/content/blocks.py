@@ -22,8 +22,8 @@ from azguard.guards.versions import describe_write
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage, fresh_op
 from azguard.requests.results import ContentWritten
-from azguard.requests.sources import read_up_to
 from azguard.resources import properties
+from azguard.resources.sources import read_up_to
 
 #: The most that is staged as one block of the caller's own id.
 MOST_BYTES = 100 * 1024 * 1024

@@ -26,9 +26,9 @@ from azguard.requests import commits
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.sources import read_up_to
 from azguard.resources import copies, properties
 from azguard.resources.copies import SourcePiece
+from azguard.resources.sources import read_up_to
 from azguard.wire.operations.blobs import BLOB_CLEAR_PAGE, BLOB_PUT_PAGE, BLOB_PUT_PAGE_FROM_URL
 from azguard.wire.rows import Operation
 

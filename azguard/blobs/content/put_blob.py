@@ -21,8 +21,8 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.sources import read_up_to
 from azguard.resources.properties import encode_md5
+from azguard.resources.sources import read_up_to
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_PUT_BLOCK, BLOB_PUT_BLOCK_BLOB, BLOB_PUT_BLOCK_LIST
 

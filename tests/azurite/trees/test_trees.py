@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from azguard.blobs.content import put_blob as blob_uploads
-from azguard.requests import sources
+from azguard.resources import sources
 from azguard.trees import local_files, uploads
 from azguard.trees.local_files import LocalFile, PassedOver
 from tests.support.cli_world import CliWorld, Ran

@@ -20,7 +20,7 @@ from azguard.cli.errors import Facts, SharedState
 from azguard.cli.parsing import parser
 from azguard.commands.batch.lines import LineRunner
 from azguard.errors import ConfigError, UsageError
-from azguard.requests.pool import Done, PoolEnd
+from azguard.resources.pool import Done, PoolEnd
 from tests.support.cases import cases
 
 A, B, SITE = ("blob", "site", "a"), ("blob", "site", "b"), ("blob", "site")

@@ -4,7 +4,7 @@ import pytest
 
 from azguard.requests.calls import hold_back, read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import StoppableClock
+from azguard.resources.pool import StoppableClock
 from azguard.wire import client
 from azguard.wire.client import Limits
 from azguard.wire.failures import Refusal

@@ -15,7 +15,7 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import Done, StoppableClock, Tally
+from azguard.resources.pool import Done, StoppableClock, Tally
 from azguard.tables import update_many
 from azguard.tables.update_many import ManyUpdates, NoLongerMatches, Summary, _EntityUpdate
 from azguard.updates import update as updates

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, OutcomeUnknown, Partial, Unavailable, UsageError
-from azguard.requests import pool
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import FAILED, UNKNOWN, Done, conclude
+from azguard.resources import pool
+from azguard.resources.pool import FAILED, UNKNOWN, Done, conclude
 from azguard.trees.runs import (
     CREATED,
     UNCHANGED,

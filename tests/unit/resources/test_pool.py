@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from azguard.requests import pool
-from azguard.requests.pool import Done, Tally, run_each
+from azguard.resources import pool
+from azguard.resources.pool import Done, Tally, run_each
 from tests.support.cases import cases
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from azguard.errors import Changed, GaveUp, UsageError
-from azguard.requests.sources import open_unchanged
+from azguard.resources.sources import open_unchanged
 
 
 def test_a_file_that_stays_is_read_whole(tmp_path: Path) -> None:
