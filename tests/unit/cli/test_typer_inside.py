@@ -6,6 +6,7 @@ from azguard.cli.errors import Facts
 from azguard.cli.parsing import parser
 from azguard.cli.parsing.parser import ParsedGroup, build
 from azguard.cli.parsing.tree import root
+from tests.support.command_tree import command_at
 
 
 def _context(words: list[str]) -> Any:
@@ -18,6 +19,15 @@ def test_a_parameter_has_the_coercion_that_is_replaced() -> None:
         "Typer's parameters no longer have _runtime_param: see what reads their values now, "
         "and give parser._Reader.get_params the like, so that text stays text without pydantic"
     )
+
+
+def test_one_line_is_read_with_the_options_that_it_can_mean() -> None:
+    node = command_at(("blob", "get"))
+    lines = (["--etag=@last", "--if-match"], ["-qf-"], ["--", "--scope"], ["-"])
+    short = {row.name for row in node.rows if row.is_argument or any(len(flag) == 2 for flag in row.flags)}
+    arguments = {row.name for row in node.rows if row.is_argument}
+    found = [{param.name for param in parser._build_for(node, words).params} for words in lines]
+    assert found == [arguments | {"etag", "if_match"}, short, arguments | {"scope"}, short]
 
 
 def test_a_context_tells_the_words_behind_a_group() -> None:
