@@ -43,18 +43,26 @@ class EntityRules(UpdateRules):
 
 
 def _updater(
-    name: str, *, ledger: bool, op: str | None = None, after: str | None = None, seconds: float = 60.0
+    name: str,
+    *,
+    ledger: bool,
+    op: str | None = None,
+    after: str | None = None,
+    seconds: float = 60.0,
+    creates: bool = False,
 ) -> Program:
     letter, key = op or name, op_of(op or name)
     keyed: dict[str, Any] = {} if op is None else {"is_keyed": True, "change": Change.of([op], op)}
 
     def transform(content: bytes) -> bytes:
         values = json.loads(content)
-        return json.dumps({**values, "v": values["v"] + letter}).encode()
+        is_there = creates and letter in values["v"]
+        return json.dumps({**values, "v": values["v"] + ("" if is_there else letter)}).encode()
 
     def main(process: Process) -> str:
         target = Target(process.account, Address(Kind.ENTITY, ("t", "p", "r")))
-        plan = UpdatePlan(transform, key, ledger=ledger, stamps=not ledger, **keyed)
+        create = json.dumps(_new("r", "")).encode() if creates else None
+        plan = UpdatePlan(transform, key, ledger=ledger, stamps=not ledger, create=create, **keyed)
 
         def now() -> Any:
             return service.moment(process.now)
@@ -147,9 +155,9 @@ class _BetweenRules(EntityRules):
         return ghost if event[0] == "read" else super().see_told(ghost, who, event, now)
 
 
-def _create(services: Services, now: float) -> Services | None:
+def _create(services: Services, now: float, content: str = "n") -> Services | None:
     table: TableService = services["table"]
-    return None if PATH in table.entities else {**services, "table": table.put(PATH, now, {**_START, "v": "n"})}
+    return None if PATH in table.entities else {**services, "table": table.put(PATH, now, {**_START, "v": content})}
 
 
 def _undo(services: Services, now: float) -> Services | None:
@@ -214,6 +222,14 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("entity, ledger, op-id twice", _updater("A", op="K", **by), again, kills=1)
     hurried = _updater("A", op="K", seconds=0.01, **by)
     yield _scenario("entity, ledger, op-id given up", hurried, again, kills=1)
+    created = _scenario("entity, ledger, created by another", _updater("A", creates=True, **by), short=_SHORT)
+    yield replace(
+        created,
+        services={"table": TableService()},
+        foreign={"creates the entity alike": partial(_create, content="A"), **_REPLACES},
+        bound=Bound(faults=1, foreign=2),
+        short=Bound(faults=1, foreign=2),
+    )
 
 
 _SHORT = Bound(faults=1)

@@ -144,7 +144,7 @@ class UpdateRules(Rules):
         if said and op not in ghost.forgotten and effect.who not in said:
             raise Violation(f"{said[0]} ended 0, and {op} was applied afterwards")
         for who, ended in ghost.ends:
-            if ended.status in REFUSED and who == effect.who:
+            if (ended.status in REFUSED or ended.outcome == "unchanged") and who == effect.who:
                 raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied afterwards")
         made = with_pair(ghost.made, op, after.etag)
         return ghost._replace(applied=with_pair(ghost.applied, op, appliers), made=made)
@@ -169,7 +169,9 @@ class UpdateRules(Rules):
         lost = wiped & known
         if self._creates and (blob is None or blob.content == CREATED_AGAIN):
             lost |= {op for op, _ in ghost.applied}
-        return ghost._replace(forgotten=ghost.forgotten | lost, wiped=ghost.wiped | wiped, is_alone=False)
+        there = {op for op in self._ops.values() if op not in dict(ghost.applied) and self._is_there(op, after)}
+        ghost = ghost._replace(recorded=ghost.recorded | there, is_alone=False)
+        return ghost._replace(forgotten=ghost.forgotten | lost, wiped=ghost.wiped | wiped)
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         if event[0] == "wrote":
@@ -253,7 +255,8 @@ class UpdateRules(Rules):
 
     def find_truth(self, ghost: Ghost, who: str, what: str) -> Hashable:
         appliers = dict(ghost.applied).get(self._ops[who], ())
-        return "applied" if {who, self._before.get(who)} & set(appliers) else "not applied"
+        is_applied = appliers if who in self._others else {who, self._before.get(who)} & set(appliers)
+        return "applied" if is_applied else "not applied"
 
 
 class AskedRules(UpdateRules):

@@ -6,6 +6,7 @@ replaced that the process had not read, and the version that it says it has made
 
 import io
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -42,6 +43,7 @@ from tests.explorer.updates import (
     Even,
     Ghost,
     UpdateRules,
+    asker,
     op_of,
     stored,
     updater,
@@ -232,15 +234,16 @@ def _copy(process: Process, target: Target, conditions: Conditions) -> Written:
     return copies.copy(given)
 
 
-def _put_between(process: Process) -> str:
-    """Put what is there with a letter more, over the version that was read."""
+def _put_between(process: Process, *, over_any: bool = False) -> str:
+    """Put what is there with a letter more, over the version that was read, or over any."""
     target, deadline = _target(process), process.deadline(30)
     found = BlobContent(target).read(deadline)
     settings = Settings("application/octet-stream", metadata={"owner": "them"})
     conditions = Conditions(
         {"If-Match": str(found.etag)}, "if-match", found.etag, lineage=str(found.lineage), blob_type=BLOCK_BLOB
     )
-    _put_content(process, target, conditions, found.content + process.name.encode(), settings)
+    given = Conditions() if over_any else conditions
+    _put_content(process, target, given, found.content + process.name.encode(), settings)
     return "committed"
 
 
@@ -343,6 +346,19 @@ def scenarios() -> Iterator[Scenario]:
             alphabet=ONCE,
             has_own_clocks=True,
         )
+    over_any = Program("P", partial(_put_between, over_any=True), after="A", own="P")
+    programs = updater("A", op="K"), over_any, asker("C", "K", after="P")
+    yield Scenario(
+        name="op-id, asked after a put over any version",
+        programs=programs,
+        services=stored(conceals=True),
+        rules=UpdateRules(programs, knows=False),
+        bound=_PLAIN,
+        short=_PLAIN,
+        # What arrives late may come right before the put, which compares nothing.
+        alphabet=tuple(each for each in ONCE if each is not Fault.LATE),
+        has_own_clocks=True,
+    )
 
 
 def _scenario(

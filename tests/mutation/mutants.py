@@ -239,6 +239,22 @@ MUTANTS = (
         {"foreign": 1, "kills": 1},
     ),
     Mutant(
+        "a put over any version keeps the word that no key is left out",
+        "2, --op-id",
+        _LINEAGE,
+        "has_all_keys = self.has_all_keys and parent != UNSEEN",
+        "has_all_keys = True",
+        "op-id, asked after a put over any version",
+    ),
+    Mutant(
+        "an update that changes nothing leaves a doubt",
+        "2, --guard ledger",
+        _UPDATE,
+        "        if run.doubted is not None:\n            return supersede(run, self.lease)\n        return run.end(",
+        "        return run.end(",
+        "entity, ledger, created by another",
+    ),
+    Mutant(
         "a run that was killed before it told its end leaves no doubt",
         "2, --op-id",
         "azguard/updates/run.py",
