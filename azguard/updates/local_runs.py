@@ -1,9 +1,10 @@
 """What the runs on this machine tell each other: which write one of them left in doubt, and whose turn it is.
 
 **The journal.** The lineage forgets an op after sixteen more writes, and at once if another tool removes it. A run that
-is killed while a write is under way leaves here the version that the write was sent for. The next run with the same key
-settles that write first, and so never writes twice what may have been committed. The run keeps the file locked, which
-tells the cache that it is in use. Two runs of one key have one file, which the first of them locks.
+is killed while a write is under way, or before it has told its end, leaves here the version that the write was sent
+for. The next run with the same key settles that write first, and so never writes twice what may have been committed.
+The run keeps the file locked, which tells the cache that it is in use. Two runs of one key have one file, which the
+first of them locks.
 
 Not guaranteed: on another machine, or with another cache folder, only the lineage is known. The file is not forced to
 the disk: it outlives the process, not a power failure.
