@@ -150,8 +150,7 @@ def _default_guard(
             )
         if operation.guard is Guard.COMPARE and not allow_race:
             raise UsageError(
-                f"the version of {target} that was read here cannot be kept atomically: another writer may come "
-                "between the comparison and the write",
+                f"azguard can only compare the version of {target} and then write; another writer may come between",
                 address=str(target.address),
                 reason="read_version_needs_race",
             )
@@ -195,7 +194,7 @@ def _with_etag(
 ) -> Conditions:
     if operation.guard is Guard.COMPARE and not allow_race:
         raise UsageError(
-            "etag cannot be kept atomically here: another writer may come between the comparison and the write",
+            "with an etag azguard can only compare and then write here; another writer may come between",
             argument="etag",
             reason="etag_needs_race",
         )

@@ -174,7 +174,7 @@ def for_delete(target: Target, copy: EntityCopy, name: str) -> EntityCopy:
     """
     if copy.version is None:
         raise UsageError(
-            f"a delete takes nothing from {name} but {ETAG}, and there is none",
+            f"{name} has no {ETAG}, and a delete takes only that from it",
             reason="delete_copy_without_etag",
         )
     return EntityCopy(with_keys_of(target, {}).entity, copy.version)

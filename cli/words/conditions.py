@@ -203,9 +203,7 @@ WORDS: Mapping[str, Words] = {
     "conditions_contradict": _contradict,
     "entity_etag_malformed": "{option}: {message}",
     "etag_malformed": "{option}: {message}",
-    "etag_needs_race": (
-        "--etag cannot be kept atomically here: another writer may come between the comparison and the write"
-    ),
+    "etag_needs_race": ("with --etag azguard can only compare and then write here; another writer may come between"),
     "etag_not_kept_on_change": _explain_ignored,
     "etag_on_conditional_read": "--etag guards writes, and {operation} writes nothing",
     "etag_on_read": "--etag guards writes, and {operation} writes nothing",

@@ -251,7 +251,7 @@ HINTS: Mapping[str, Words] = {
     "once_table_missing": "check the name: azguard table list; to create it: azguard table create {target}",
     "poison_queue_missing": "no worker has moved a message there yet; or name another one: --poison-queue QUEUE",
     "places_killed": "the messages come again when their time is over; start the worker again",
-    "receipt_stale": "the last one who received it has the receipt that is good; do nothing more with this message",
+    "receipt_stale": "another receiver may have the message now: do nothing more with it",
     "worker_stopped": "correct the cause, then start the worker again; messages that were not handled come again",
     "work_file_not_writable": "choose a file in a folder that is there and that you may write",
 }

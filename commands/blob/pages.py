@@ -114,8 +114,8 @@ class PagePutOptions(ContentOptions):
         check_range(self.offset, self.create, "create")
         if self.create > MOST_BYTES or (size is not None and self.offset + size > self.create):
             raise UsageError(
-                f"--create: a blob of {self.create:,} bytes is not what this content needs",
-                hint="from the end of the content up to 8 TiB",
+                f"--create: {self.create:,} bytes are too few for this content, or more than the service takes",
+                hint="name a size from the end of the content up to 8 TiB",
             )
         settings = Settings(
             content_type=guess_content_type(self.content_type, target.address.name, self.file),

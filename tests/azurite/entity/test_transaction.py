@@ -167,7 +167,7 @@ REFUSED: list[tuple[Any, int, str]] = [
     (
         [{**item("delete", "@/a"), "entity": {}}],
         2,
-        'line 1: a delete takes nothing from "entity" but odata.etag, and there is none',
+        'line 1: "entity" has no odata.etag, and a delete takes only that from it',
     ),
     ([{**item("insert", "@/c"), "entity": []}], 2, 'line 1: "entity" is not a JSON object'),
     ([item("replace", "@/a", eTag=OLD)], 2, "line 1: 'eTag' is not known"),

@@ -193,7 +193,7 @@ def last_writer_wins_leaves_the_version_out_and_the_lease_id_in(expected: Expect
 
 def the_portable_guard_is_kept_by_what_the_evidence_allows_or_refused(expected: Expected) -> Pair:
     etag, _ = value(expected, Condition.IF_MATCH)
-    plain = outcome(expected, asked(etag=etag), flags=("--etag", "atomically"), ways=("--allow-race",))
+    plain = outcome(expected, asked(etag=etag), flags=("--etag", "only compare"), ways=("--allow-race",))
     if not expected.writes or expected.guard == "none":
         return plain, ("UsageError", 2, ["--etag"])
     headers = {"If-Match": etag} if expected.guard == "if-match" else {}
@@ -201,7 +201,7 @@ def the_portable_guard_is_kept_by_what_the_evidence_allows_or_refused(expected: 
     if expected.guard != "compare":
         return plain, kept
     racing = outcome(expected, asked(etag=etag, allow_race=True))
-    return (plain, racing), (("UsageError", 2, ["--etag", "atomically", "--allow-race"]), kept)
+    return (plain, racing), (("UsageError", 2, ["--etag", "only compare", "--allow-race"]), kept)
 
 
 def without_any_condition_a_write_is_guarded_by_what_was_last_read(expected: Expected) -> Pair:
