@@ -105,12 +105,10 @@ def _path_of(option: str, text: str, metadata: bool) -> Path:
 
 
 def _parse_append(option: str, text: str) -> AppendText:
+    if not text:
+        raise UsageError(f"{option} is empty", hint="an unset shell variable looks like this; leave the option out")
     if option == "--append":
         return AppendText(text)
-    if not text:
-        raise UsageError(
-            "--append-line: the line is empty", hint="an unset shell variable looks like this; --append adds any text"
-        )
     if "\n" in text or "\r" in text:
         raise UsageError("--append-line: that is more than one line", hint="repeat it for each, or use --append")
     return AppendLine(text)

@@ -272,7 +272,8 @@ def test_an_appended_line_is_a_line_of_its_own(content: bytes, lines: list[str],
 
 @cases(
     ("option", "text", "message"),
-    ("--append-line", "", "--append-line: the line is empty"),
+    ("--append", "", "--append is empty"),
+    ("--append-line", "", "--append-line is empty"),
     ("--append-line", "a\nb", "--append-line: that is more than one line"),
     ("--append-line", "a\r", "--append-line: that is more than one line"),
     ("--set-string", "a", "--set-string: 'a' has no ="),
