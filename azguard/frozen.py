@@ -7,6 +7,7 @@ classes have the same methods. Type checkers see to it that no field is assigned
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from functools import cache
 from itertools import count
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform, overload
@@ -32,7 +33,7 @@ def frozen(
     def make(cls: type[T]) -> type[T]:
         made = dataclass(init=False, eq=False, repr=False, kw_only=kw_only)(cls)
         own = dict(vars(made))
-        methods = {"__init__": _build_init(made), "__repr__": _show} | (_describe(made) if eq else {})
+        methods = {"__init__": _make_init(made), "__repr__": _show} | (_COMPARING if eq else {})
         for name, value in methods.items():
             if own.get(name) is None:
                 setattr(made, name, value)
@@ -47,46 +48,62 @@ def mutable(cls: type[T]) -> type[T]:
     return frozen(eq=False)(cls)
 
 
-def _describe(made: Any) -> dict[str, Any]:
-    compared = [each.name for each in fields(made) if each.compare]
-    return {"_compared": attrgetter(*compared) if compared else type, "__eq__": _equal, "__hash__": _hash}
-
-
-def _build_init(made: Any) -> Callable[..., None]:
-    every = fields(made)
-    places = [each.name for each in every if each.init and not each.kw_only]
-    defaults = {each.name: each.default for each in every if each.default is not MISSING}
-    factories = {each.name: each.default_factory for each in every if each.default_factory is not MISSING}
-    names = dict.fromkeys(each.name for each in every if each.init) | dict.fromkeys([*defaults, *factories])
-    finishes = hasattr(made, "__post_init__")
+def _make_init(made: Any) -> Callable[..., None]:
     values_before = count()
 
     def init(self: Any, *values: Any, **named: Any) -> None:
+        places, names, defaults, factories = _read_fields(made)
         given = {**defaults, **dict(zip(places, values, strict=False)), **named}
         for name, make in factories.items():
             if name not in given:
                 given[name] = make()
-        if given.keys() != names.keys() or len(values) > len(places):
-            raise TypeError(f"{type(self).__qualname__} takes {', '.join(names)}")
+        if given.keys() != names or len(values) > len(places):
+            raise TypeError(f"{type(self).__qualname__} takes {', '.join(sorted(names))}")
         vars(self).update(given)
-        if finishes:
+        if hasattr(made, "__post_init__"):
             self.__post_init__()
         elif next(values_before) == _VALUES_BEFORE_COMPILING:
-            typed = [(each.name, each.type, each) for each in every]
+            typed = [(each.name, each.type, each) for each in fields(made)]
             compiled: Any = make_dataclass(made.__name__, typed, eq=False, repr=False)
             made.__init__ = compiled.__init__
 
     return init
 
 
+# Half of the classes that a run loads have no value in it.
+@cache
+def _read_fields(made: Any) -> tuple[list[str], frozenset[str], dict[str, Any], dict[str, Any]]:
+    """Return the places, the names, the defaults and the factories of the arguments of a class."""
+    every = fields(made)
+    places = [each.name for each in every if each.init and not each.kw_only]
+    defaults = {each.name: each.default for each in every if each.default is not MISSING}
+    factories = {each.name: each.default_factory for each in every if each.default_factory is not MISSING}
+    names = frozenset(each.name for each in every if each.init)
+    return places, names.union(defaults, factories), defaults, factories
+
+
+@cache
+def _find_compared(kind: Any) -> Callable[[Any], Any]:
+    compared = [each.name for each in fields(kind) if each.compare]
+    return attrgetter(*compared) if compared else type
+
+
 def _equal(self: Any, other: Any) -> Any:
-    return self._compared(self) == self._compared(other) if other.__class__ is self.__class__ else NotImplemented
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    kind: Any = type(self)
+    compared = _find_compared(kind)
+    return compared(self) == compared(other)
 
 
 def _hash(self: Any) -> int:
-    return hash(self._compared(self))
+    kind: Any = type(self)
+    return hash(_find_compared(kind)(self))
 
 
 def _show(self: Any) -> str:
     shown = (each.name for each in fields(self) if each.repr)
     return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+_COMPARING = {"__eq__": _equal, "__hash__": _hash}
