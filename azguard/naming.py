@@ -82,7 +82,8 @@ def _check_first(service: str, name: str) -> None:
     if service == "table":
         if not re.fullmatch(_TABLE_NAME, name) or name.lower() == "tables":
             raise UsageError(f"{name!r} is not a table name", reason="table_name_malformed")
-    elif service == "blob" and "/" in name:
+    elif service == "blob" and "/" in name and re.fullmatch(_CONTAINER_NAME, name.partition("/")[0]):
+        # A key has slashes too: its parts would be shown by themselves, and no longer look like a secret.
         container, _, below = name.partition("/")
         raise UsageError(
             f"{name!r} is not a container name",
