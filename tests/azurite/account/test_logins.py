@@ -206,8 +206,8 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
     ({"AZURE_TOKEN_CREDENTIALS": "nonsense"}, "nonsense"),
     ({"AZURE_AUTHORITY_HOST": "http://nope"}, "http://nope"),
     (
-        {"AZURE_CLIENT_ID": "x", "AZURE_TENANT_ID": "y", "AZURE_CLIENT_CERTIFICATE_PATH": "/nonexistent"},
-        "/nonexistent: No such file or directory",
+        {"AZURE_CLIENT_ID": "x", "AZURE_TENANT_ID": "y", "AZURE_CLIENT_CERTIFICATE_PATH": "/nonexistent/key.pem"},
+        "/nonexistent/key.pem: No such file or directory",
     ),
 )
 def test_a_malformed_variable_of_a_login_is_named(offline: CliWorld, environ: Mapping[str, str], named: str) -> None:
