@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 import time
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, Self, TextIO
 
@@ -98,8 +99,6 @@ def measure(text: str) -> int:
 
 
 def _measure_one(character: str) -> int:
-    import unicodedata  # a megabyte, for text beyond ASCII alone
-
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
