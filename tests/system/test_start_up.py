@@ -214,6 +214,11 @@ def test_a_write_imports_neither_the_update_loop_nor_a_transaction(tmp_path: Pat
         "email",
         "encodings.idna",
         "asyncio",
+        "azguard.blobs.listing",
+        "azguard.resources.lifecycles",
+        "azguard.resources.pool",
+        *_FOR_ERRORS,
+        *_RARE,
     )
     found = imported_by_each([f"{line} -o none" for line in lines], unused, tmp_path, account)
     assert list(found.values()) == ["status 0 loaded "] * len(lines)
