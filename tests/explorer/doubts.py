@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tests.explorer import faults
 from tests.explorer.faults import Fault
-from tests.explorer.player import Node, Player
+from tests.explorer.player import Node, Player, Seen
 from tests.explorer.scenario import Bound, Scenario, Violation
 from tests.explorer.wire import Answer, Asked, Silence
 from tests.explorer.world import UNKNOWN, State, World, name_doubt
@@ -25,6 +25,8 @@ _MOST_STATES = 1000
 _OF_CONTENT = ("Content-MD5", "Content-Range", "x-ms-blob-content-md5", "Content-Length")
 # Of these answers the body tells more than content.
 _TOLD_IN_BODY = ("application/json", "application/xml", "multipart/mixed")
+# A step: the time, what was told then, and what followed.
+_Told = tuple[Hashable, Hashable, Hashable]
 # The content of an entity, and the time of an error, which its process knows.
 _PASSING = re.compile(rb'"v": ?"[^"]*"|Time:[^"<]*')
 
@@ -45,7 +47,7 @@ class Doubts:
             alphabet=tuple({*scenario.alphabet, *faults.USUAL, Fault.AHEAD}),
             is_symmetric=False,
         )
-        self._world = World(beyond, wider, player)
+        self._world = _World(beyond, wider, player)
 
     def note(self, key: int, state: State) -> None:
         """Take note of the doubts in a state in which all processes have ended."""
@@ -72,7 +74,8 @@ class Doubts:
 
     def _may_be_otherwise(self, doubt: "_Doubt", truth: Hashable) -> bool:
         """Return whether another truth was found, or not all could be looked at."""
-        path = _Path(doubt.told)
+        path = self._world.path = _Path(doubt.told)
+        self._world.number = doubt.number
         state = self._world.begin()
         met, order = {state.key}, count()
         # Where the truth is another one already goes first, and then what leads farthest.
@@ -96,7 +99,7 @@ class Doubts:
             try:
                 after = self._world.take(state, choice)
             except Violation:
-                continue  # Beyond the bound docs/guarantees.md allows some.
+                continue  # Beyond the bound docs/guarantees.md allows some; or it was told something else.
             if after is not None:
                 yield after
 
@@ -106,7 +109,7 @@ class _Doubt(NamedTuple):
 
     number: int
     what: str
-    told: tuple[Hashable, ...]
+    told: tuple[_Told, ...]
 
     def describe(self) -> str:
         """Return how it was said."""
@@ -123,7 +126,7 @@ def _list_doubts(index: int, node: Node) -> tuple[_Doubt, ...]:
 class _Path:
     """The history of a process that was told something."""
 
-    def __init__(self, told: tuple[Hashable, ...]) -> None:
+    def __init__(self, told: tuple[_Told, ...]) -> None:
         self._told = told
         self._steps: dict[Node | None, int | None] = {None: 0}
 
@@ -138,8 +141,29 @@ class _Path:
                 self._steps[node] = before + 1 if _abstract(node) == self._told[before] else None
         return self._steps[node]
 
+    def leads_on(self, node: Node, seen: Seen) -> bool:
+        """Return whether a process was told this then, or all that counts already."""
+        steps = self.count(node)
+        if steps is None or steps == len(self._told):
+            return steps is not None
+        return self._told[steps][:2] == (seen[0], _strip(seen[1]))
 
-def _abstract(node: Node) -> Hashable:
+
+class _World(World):
+    """Plays no step of one process that leads away from what it was told."""
+
+    number = 0
+    path = _Path(())
+
+    def _go_on(self, state: State, index: int, told: Answer | Silence | None) -> State:
+        node = state.processes[index].node
+        assert node is not None
+        if index == self.number and not self.path.leads_on(node, (self._find_time(state, node), told)):
+            raise Violation("it was told something else")
+        return super()._go_on(state, index, told)
+
+
+def _abstract(node: Node) -> _Told:
     """Strip the content from a request and its answer: another writer may have written the same."""
     return node.seen[0] if node.parent else None, _strip(node.seen[-1]), _strip(node.step)
 
