@@ -8,6 +8,7 @@ acquired as for any other holder, with a term. Under it the record is written, a
 infinite. A run that is killed on the way leaves a lease that ends by itself.
 """
 
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -23,18 +24,29 @@ from azguard.errors import (
     Locked,
     LockLost,
     NotFound,
+    OutcomeUnknown,
     Unavailable,
     UsageError,
 )
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.leases import actions, owner_records
+from azguard.leases import actions, owner_records, owners
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Moved, Version
-from azguard.leases.owners import Owner
+from azguard.leases.owners import OWNER, Owner
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LONGEST
-from azguard.locks import background_holder, environment, held_lock, job_locks, lock_blobs, log, queue, readers
+from azguard.locks import (
+    background_holder,
+    environment,
+    held_lock,
+    job_locks,
+    lock_blobs,
+    log,
+    queue,
+    readers,
+    slot_leases,
+)
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.environment import LockLine, StepVariables
@@ -99,13 +111,15 @@ class StickyHold:
                 with raise_at_end():
                     deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
                     held = LockAcquisition(plan.request, plan.settings, deadline).run()
+                    held = self._exclude_late(held)
                     record = self._stay(held)
                 with ignore_ending():
                     publish(record)
-            except BaseException:
+            except BaseException as error:
                 with ignore_ending():
-                    if held is not None:
-                        self._give_back(held)
+                    is_free = held is not None and self._give_back(held)
+                if is_free and isinstance(error, OutcomeUnknown):
+                    raise slot_leases.explain_not_acquired(error) from error
                 raise
         commits.announce()
         return record
@@ -142,6 +156,7 @@ class StickyHold:
             if found.duration != _INFINITE:  # The run that took it was killed before that.
                 self._make_infinite(lock.target, lock.lease_id, owner, moved)
         except (Locked, NotFound) as error:
+            _end_left_record(lock.target, lock.lease_id, patience.fresh())
             self.plan.holds.close(lock.hold, HoldState.LOST, error.message)
             return None
         self.plan.settings.records.record_move(lock.target, moved)
@@ -149,6 +164,16 @@ class StickyHold:
         with suppress(ConfigError):  # It is prolonged all the same: the time stands on the lock itself.
             plan.holds.save(record)
         return replace(lock, hold=record)
+
+    def _exclude_late(self, held: HeldLock) -> HeldLock:
+        """Give the lease another id where a request for it may come late, which would give it a term again."""
+        if not held.may_come_late:
+            return held
+        settings, lease_id = self.plan.settings, str(uuid.uuid4())
+        settings.records.add(held.target, lease_id, held.seconds)
+        actions.change(held.target, lease_id, Conditions(lease_id=held.lease_id), settings.patience_now())
+        held_lock.forget(held, settings.records)
+        return replace(held, lease_id=lease_id, may_come_late=False)
 
     def _stay(self, held: HeldLock) -> HoldRecord:
         assert held.record is not None
@@ -189,15 +214,31 @@ class StickyHold:
             again = owner_records.leave(target, lease_id, owner, patience)
             self.plan.settings.records.record_move(target, again)
 
-    def _give_back(self, held: HeldLock) -> None:
+    def _give_back(self, held: HeldLock) -> bool:
+        """Release a lock that could not be held so; return whether it is known not to be held."""
         deadline = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         records = self.plan.settings.records
-        if not held_lock.give_back(held.target, held.lease_id, records, deadline):
-            return
+        # Before the release, which ends a lease that came late, and after it, for one that was lost only then.
+        _end_left_record(held.target, held.lease_id, deadline.fresh())
+        is_free = held_lock.give_back(held.target, held.lease_id, records, deadline.fresh())
+        _end_left_record(held.target, held.lease_id, deadline.fresh())
+        if not is_free:
+            return False
         held_lock.forget(held, records)
         known = self.plan.holds.find(held.lease_id)
         if known is not None:
             self.plan.holds.close(known, HoldState.RELEASED)
+        return True
+
+
+def _end_left_record(target: Target, lease_id: str, patience: Deadline) -> None:
+    """End the record of a lease that was lost: a request that comes late would lock its version for ever."""
+    with suppress(AzguardError):  # Another holder writes its own record.
+        found = owner_records.read_version(target, patience)
+        owner = owners.read_owner(found.metadata)
+        if owner is not None and owner.lease == owners.make_digest(lease_id):
+            tied = Conditions({Condition.IF_MATCH.header: found.etag}, "if-match", found.etag)
+            owner_records.change_metadata(target, found, {OWNER: owner.end().as_metadata()}, tied, patience)
 
 
 def _build_unavailable(target: Target, why: str) -> Unavailable:

@@ -5,14 +5,16 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from azguard.cache import scope
-from azguard.errors import AzguardError, Changed, Locked
-from azguard.locks import held_lock, job_locks
+from azguard.errors import AzguardError, Changed, Locked, OutcomeUnknown, Unavailable
+from azguard.locks import held_lock, job_locks, slot_leases
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope
+from azguard.locks.job_locks import JobLock
 from azguard.locks.lock_blobs import LockRequest
 from azguard.locks.steps import HeldUntil, StickyHold
 from azguard.times import find_moment
@@ -25,6 +27,7 @@ from tests.explorer.locks import (
     TERM_SECONDS,
     LockRules,
     acquire,
+    break_lease,
     find_lock,
     runner,
     settings,
@@ -86,6 +89,8 @@ class Ghost(NamedTuple):
     #: Whether the job has begun to release it, and whether the lease was broken before.
     is_asked: bool = False
     is_lost: bool = False
+    #: Whether it was held when a run inside the job asked last whether it is.
+    is_seen: bool = True
 
 
 class HoldRules(Rules):
@@ -98,7 +103,10 @@ class HoldRules(Rules):
         return ghost.disk
 
     def see_sent(self, ghost: Ghost, who: str, asked: Asked, services: Services, now: float) -> Ghost:
-        return ghost._replace(was_held=_is_held(ghost, services, now), is_asked=ghost.is_asked or who == "R1")
+        is_held = _is_held(ghost, services, now)
+        if who == "W1" and asked.header("x-ms-lease-id") in dict(ghost.disk):
+            ghost = ghost._replace(is_seen=is_held)
+        return ghost._replace(was_held=is_held, is_asked=ghost.is_asked or who == "R1")
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         if effect.asked.action == "PUT lease release" and effect.who not in ("H1", "R1", "W1"):
@@ -126,7 +134,8 @@ class HoldRules(Rules):
             raise Violation(f"{who} says that the lock is released, and it is held")
         if who == "R1" and ended.status == 0 and ghost.is_lost:
             raise Violation(f"{who} says that the lock is released, and it was lost before")
-        if who == "W1" and ended.status == 75 and _is_held(ghost, services, now):
+        # What was free then can be taken again by a late copy of the job's request: it ends with its term.
+        if who == "W1" and ended.status == 75 and ghost.is_seen and _is_held(ghost, services, now):
             raise Violation(f"{who} waits for its own job")
         if who in ("C2", "R2") and ended.status == 0:
             raise Violation(f"{who} took the lock of another job for its own")
@@ -176,37 +185,60 @@ def _wait(process: Process, own: JobScope) -> str:
 
 def _hold_until(process: Process) -> str:
     """Hold the lock without a process, prolong it when its time is over, and release it."""
-    holds, request = _Holds(process), LockRequest(target(process))
-    own = JobScope(_SCOPE, None)
-    plan = HoldPlan(request, settings(process), _UNTIL_SECONDS, holds, own)
-    sticky = StickyHold(plan, HeldUntil(seconds=_UNTIL_SECONDS))
-    held = acquire(process, request, process.deadline(60.0))
-    try:
-        record = sticky._stay(held)
-    except AzguardError as error:
-        sticky._give_back(held)
-        if isinstance(error, (Changed, Locked)):
-            return "lost"
-        raise
-    process.tell("holds", _find_end(record), held.fence, PATH, 1, False)
+    sticky, found = _stay(process, HeldUntil(seconds=_UNTIL_SECONDS))
+    if found is None:
+        return "lost"
     process.sleep(_UNTIL_SECONDS + 0.5)
     lock = None
     with suppress(Changed):  # One that was stopped has no time to read the lock again.
-        lock = sticky.prolong(job_locks.of_hold(held.target, record))
+        lock = sticky.prolong(found)
     if lock is None or lock.hold is None:
         process.tell("leaves", True)
         return "lost"
     process.tell("renews", _find_end(lock.hold))
+    return _leave(process, lock)
+
+
+def _hold_for_ever(process: Process) -> str:
+    """Hold the lock without a process and without an end, and release it."""
+    _, found = _stay(process, HeldUntil())
+    return "lost" if found is None else _leave(process, found)
+
+
+def _stay(process: Process, until: HeldUntil) -> tuple[StickyHold, JobLock | None]:
+    """Hold the lock without a process; None if it was lost before."""
+    request, holds = LockRequest(target(process)), _Holds(process)
+    plan = HoldPlan(request, settings(process), _UNTIL_SECONDS, holds, JobScope(_SCOPE, None))
+    sticky = StickyHold(plan, until)
+    held = acquire(process, request, process.deadline(60.0))
+    try:
+        held = sticky._exclude_late(held)
+        record = sticky._stay(held)
+    except AzguardError as error:
+        is_free = sticky._give_back(held)
+        if isinstance(error, (Changed, Locked)):
+            return sticky, None
+        if is_free and isinstance(error, OutcomeUnknown):
+            raise slot_leases.explain_not_acquired(error) from error
+        raise
+    process.tell("holds", _find_end(record), held.fence, held.lease_id, PATH, 1, False)
+    return sticky, job_locks.of_hold(held.target, record)
+
+
+def _leave(process: Process, lock: JobLock) -> str:
     process.sleep(1.0)
     process.tell("leaves", False)
-    return job_locks.release(lock, holds, NoRecords(), process.deadline(20), lambda text: None).outcome
+    try:
+        return job_locks.release(lock, _Holds(process), NoRecords(), process.deadline(20), lambda text: None).outcome
+    except (OutcomeUnknown, Unavailable):
+        process.tell("keeps")
+        raise
 
 
 def _find_end(record: HoldRecord) -> float:
     """Return when the next one may take the lock, in seconds since the begin."""
     end = find_moment(record.until)
-    assert end is not None
-    return (end - service.moment(0.0)).total_seconds()
+    return inf if end is None else (end - service.moment(0.0)).total_seconds()
 
 
 def _step(name: str, run: Callable[[Process, JobScope], str], after: str | None = None) -> Program:
@@ -234,7 +266,12 @@ def scenarios() -> Iterator[Scenario]:
         *lost,
         bound=Bound(foreign=2),
         stopped=Bound(foreign=2, stops=1, switches=0),
-        foreign={**BREAKS, "takes the lease": take, "writes the lock": _write},
+        foreign={
+            **BREAKS,
+            "breaks the lease in 5 s": partial(break_lease, seconds=5.0),
+            "takes the lease": take,
+            "writes the lock": _write,
+        },
     )
     yield _scenario(
         "hold, and a run of its job",
@@ -253,6 +290,20 @@ def scenarios() -> Iterator[Scenario]:
         stopped=STOPPED_ALONE,
         foreign=BREAKS,
         alphabet=_ALPHABET,
+        slow_seconds=0.0,
+    )
+    yield Scenario(
+        name="hold, for ever",
+        programs=(Program("H", _hold_for_ever),),
+        services={"blob": BlobService()},
+        rules=LockRules(),
+        bound=Bound(faults=1, foreign=1),
+        short=Bound(faults=1, foreign=1),
+        stopped=Bound(faults=1, stops=1),
+        foreign=BREAKS,
+        alphabet=(Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.LATE),
+        # Killed, it leaves what it was to leave.
+        mortal=(),
         slow_seconds=0.0,
     )
     yield _scenario("hold, given up", _step("H1", hurried), _step("C1", _check, "H1"), _step("R1", _release, "C1"))

@@ -27,7 +27,7 @@ _WARNED = "warned"
 _ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.LATE, Fault.STORED)
 
 
-class _Records(NoRecords):
+class Records(NoRecords):
     """The records of a machine that a story remembers: each lease that may be held, by its id."""
 
     def __init__(self, process: Process) -> None:
@@ -145,7 +145,7 @@ def _lease(process: Process) -> RecordedLease:
     def warn(text: str) -> None:
         process.tell("disk", _WARNED + process.name, text)
 
-    return RecordedLease(_target(process), _Records(process), process.deadline(10), warn, lambda state: None)
+    return RecordedLease(_target(process), Records(process), process.deadline(10), warn, lambda state: None)
 
 
 def _hold_and_release(process: Process, *, changes: bool = False) -> str:
@@ -168,7 +168,7 @@ def _choose_id(process: Process) -> str:
 
 def _guard(process: Process) -> str:
     """Hold a lease as a guarded write does."""
-    with guard.hold(_target(process), None, _Records(process), process.deadline(0.1)):
+    with guard.hold(_target(process), None, Records(process), process.deadline(0.1)):
         return "guarded"
 
 

@@ -11,6 +11,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Locked, NotFound
 from azguard.leases import state as lease_state
 from azguard.leases.owners import FENCE, OWNER, Owner
+from azguard.leases.recorded import LeaseRecords
 from azguard.locks import held_lock, readers, shown
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock, Renewer
@@ -19,6 +20,7 @@ from azguard.requests.deadline import Deadline
 from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
+from tests.explorer.leases import Records
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.scenario import STOPPED_ALONE, Bound, Effect, Foreign, Rules, Scenario, Services, Violation
 from tests.explorer.updates import Even, with_pair
@@ -47,7 +49,8 @@ class Holding(NamedTuple):
 
     until: float
     fence: int
-    #: The blob whose lease it has: that of a slot, or of a reader.
+    #: The id of its lease, and the blob that is leased: that of a slot, or of a reader.
+    lease: str
     path: str
     slots: int
     is_shared: bool
@@ -64,7 +67,7 @@ class Ghost(NamedTuple):
     ends: tuple[tuple[str, Ended], ...] = ()
     killed: frozenset[str] = frozenset()
     stopped: frozenset[str] = frozenset()
-    #: When the lease of each ends that acquired or renewed one, as the service knows it; by its path and holder.
+    #: When each lease ends that was acquired or renewed, as the service knows it; by its id.
     leases: tuple[tuple[str, float], ...] = ()
     #: The process that acquired the lease of the lock last, until it is released.
     leased: str | None = None
@@ -72,14 +75,20 @@ class Ghost(NamedTuple):
     broken: tuple[tuple[str, float], ...] = ()
     #: Whether the lock was held when one that shows it has asked last, and whether it was by another program.
     looked: tuple[bool, bool] = (False, False)
+    #: Those that were told that they could not release it.
+    keeping: frozenset[str] = frozenset()
+    #: What is recorded of each lease on the machine, where leases are.
+    disk: tuple[tuple[str, str], ...] = ()
 
 
 class LockRules(Rules):
     """One holder of a slot at a time, each with a higher fence; nothing is left of those that have ended."""
 
-    def __init__(self, *, may_lose: bool = True) -> None:
+    def __init__(self, *, may_lose: bool = True, is_recorded: bool = False) -> None:
         #: Whether a lock can be lost that nothing took from its holder: requests meet faults.
         self._may_lose = may_lose
+        #: Whether leases are recorded on the machine: each before it is asked for, and as long as a request may come.
+        self._is_recorded = is_recorded
 
     def begin(self) -> Ghost:
         return Ghost()
@@ -99,10 +108,16 @@ class LockRules(Rules):
         if blob is None or blob.lease is None or "lease" not in effect.asked.action:
             return ghost
         if effect.asked.action == "PUT lease acquire":
+            if self._is_recorded and blob.lease.id not in dict(ghost.disk):
+                raise Violation(f"{effect.who} has a lease of {effect.asked.path}, and no record has its id")
             ghost = ghost._replace(broken=with_pair(ghost.broken, effect.who, None))
             if effect.asked.path == PATH:
                 ghost = _take_again(ghost, effect.who)._replace(leased=effect.who)
-        return ghost._replace(leases=with_pair(ghost.leases, f"{effect.asked.path} {effect.who}", blob.lease.ends))
+        ghost = ghost._replace(leases=with_pair(ghost.leases, blob.lease.id, blob.lease.ends))
+        held = dict(ghost.holders).get(effect.who)
+        if held is not None:
+            _check_end(ghost, effect.who, held)
+        return ghost
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         lease = find_lock(after).lease
@@ -116,20 +131,22 @@ class LockRules(Rules):
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         match event:
-            case "disk", _, _:
-                return ghost
+            case "disk", lease_id, text:
+                return ghost._replace(disk=with_pair(ghost.disk, lease_id, text)) if self._is_recorded else ghost
             case "shows", state, holder:
                 self._check_shown(ghost, who, state, holder)
                 return ghost
+            case ("keeps",):
+                return ghost._replace(keeping=ghost.keeping | {who})
             case "leaves", _:
                 broken = dict(ghost.holders)[who].broken if who in dict(ghost.holders) else None
                 _check_noticed(ghost, f"{who} goes on", who, broken, now)
                 return ghost._replace(holders=with_pair(ghost.holders, who, None))
             case "renews", until:
                 held = dict(ghost.holders)[who]._replace(until=until)
-            case "holds", until, fence, path, slots, is_shared:
+            case "holds", until, fence, lease, path, slots, is_shared:
                 broken = None if is_shared else dict(ghost.broken).get(who)
-                held = Holding(until, fence, path, slots, is_shared, broken)
+                held = Holding(until, fence, lease, path, slots, is_shared, broken)
                 ghost = self._begin(ghost, who, held, now)
         _check_end(ghost, who, held)
         if held.broken is None and now < held.until:
@@ -174,8 +191,9 @@ class LockRules(Rules):
 
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
         blobs: BlobService = services["blob"]
-        if "until" in json.loads(find_lock(services).meta(OWNER) or "{}"):
-            return  # The next run under the lock ends it.
+        # The next run under the lock ends it, or the job that holds it still.
+        if ghost.keeping or "until" in json.loads(find_lock(services).meta(OWNER) or "{}"):
+            return
         for path, blob in blobs.blobs.items():
             is_held = service.is_locked(blob.lease, now) and not _is_of_other(blob.lease)
             if is_held and blob.lease is not None and blob.lease.ends > now + TERM_SECONDS:
@@ -204,7 +222,7 @@ def _check_noticed(ghost: Ghost, does: str, who: str, broken: float | None, now:
 
 
 def _check_end(ghost: Ghost, who: str, held: Holding) -> None:
-    ends = dict(ghost.leases).get(f"{held.path} {who}", 0.0)
+    ends = dict(ghost.leases).get(held.lease, 0.0)
     if held.until > ends:
         raise Violation(f"{who} counts on its lease until {held.until:.0f} s, and it ends at {ends:.0f} s")
 
@@ -226,14 +244,14 @@ def find_lock(services: Services) -> Blob:
     return found
 
 
-def settings(process: Process) -> AcquireSettings:
+def settings(process: Process, records: LeaseRecords | None = None) -> AcquireSettings:
     """Return how a process acquires the lock."""
     return AcquireSettings(
         owner=Owner(process.name, "host", 1, "sh", None),
         seconds=TERM_SECONDS,
         create=True,
         patience=process.deadline(30.0),
-        records=NoRecords(),
+        records=records or NoRecords(),
         say=lambda text: None,
         tell=lambda text: None,
         uniform=Even().uniform,
@@ -241,9 +259,11 @@ def settings(process: Process) -> AcquireSettings:
     )
 
 
-def acquire(process: Process, request: LockRequest, deadline: Deadline) -> HeldLock:
+def acquire(
+    process: Process, request: LockRequest, deadline: Deadline, records: LeaseRecords | None = None
+) -> HeldLock:
     """Acquire the lock; between two attempts a process knows no more than hangs on the acquisition."""
-    acquisition = LockAcquisition(request, settings(process), deadline, lambda: process.rest(acquisition))
+    acquisition = LockAcquisition(request, settings(process, records), deadline, lambda: process.rest(acquisition))
     return acquisition.run()
 
 
@@ -294,28 +314,34 @@ def runner(
     slots: int = 1,
     is_shared: bool = False,
     is_renewed: bool = True,
+    is_recorded: bool = False,
     ends_within: float = 10.0,
 ) -> Program:
     def main(process: Process) -> str:
+        records = Records(process) if is_recorded else NoRecords()
         deadline = process.deadline(_WAIT_SECONDS)
         request = LockRequest(target(process), slots, is_shared=is_shared)
-        held = acquire(process, request, deadline)
+        held = acquire(process, request, deadline, records)
         process.rest(held)
         # Its guardian starts no command so late.
         is_lost = process.now >= held.ends - _MARGIN_SECONDS
         if not is_lost:
-            process.tell("holds", held.ends, held.fence, "/".join(held.target.address.parts), slots, is_shared)
+            path = "/".join(held.target.address.parts)
+            process.tell("holds", held.ends, held.fence, held.lease_id, path, slots, is_shared)
             if is_renewed:
                 is_lost = _work(process, held, holds)
             else:
                 process.sleep(min(holds, held.ends - _MARGIN_SECONDS - process.now))
             process.tell("leaves", is_lost)
         if is_lost:
+            held_lock.forget(held, records)
             return "lost"
         try:
             held_lock.release(held.target, held.lease_id, NoRecords(), process.deadline(ends_within))
         except (Locked, NotFound):
             return "lost"
+        finally:
+            held_lock.forget(held, records)
         if is_shared:
             readers.delete(held.target)
         return "held"
@@ -347,12 +373,12 @@ def _lister(name: str, after: str) -> Program:
     return Program(name, main, after=after)
 
 
-def _break(services: Services, now: float) -> Services | None:
+def break_lease(services: Services, now: float, seconds: float = 0.0) -> Services | None:
     blobs: BlobService = services["blob"]
     lease = find_lock(services).lease
     if lease is None or not service.is_locked(lease, now) or lease.broken is not None:
         return None
-    return {**services, "blob": blobs.with_lease(PATH, replace(lease, broken=now))}
+    return {**services, "blob": blobs.with_lease(PATH, replace(lease, broken=now + seconds))}
 
 
 def take(services: Services, now: float) -> Services | None:
@@ -366,7 +392,7 @@ def take(services: Services, now: float) -> Services | None:
 
 # Of three processes, whose orders are many.
 _STOPPED = Bound(stops=1, switches=0)
-BREAKS: dict[str, Foreign] = {"breaks the lease": _break}
+BREAKS: dict[str, Foreign] = {"breaks the lease": break_lease}
 
 
 def scenarios() -> Iterator[Scenario]:
@@ -456,11 +482,16 @@ def scenarios() -> Iterator[Scenario]:
     short = Bound(kills=1, foreign=1)
     late: dict[str, Any] = {"bound": Bound(faults=1, foreign=1), "short": Bound(faults=1, foreign=1)}
     yield _scenario(
-        "lock, broken and taken again", runner("A", holds=12.0), alphabet=(Fault.LATE,), foreign=BREAKS, **late
+        "lock, broken and taken again",
+        runner("A", holds=12.0, is_recorded=True),
+        rules=LockRules(is_recorded=True),
+        alphabet=(Fault.LATE,),
+        foreign=BREAKS,
+        **late,
     )
     twice: dict[str, Any] = {"bound": Bound(faults=1), "deep": Bound(faults=1, foreign=2, switches=0)}
     twice |= {"stopped": STOPPED_ALONE}
-    both = runner("A", holds=12.0), runner("B", begins=5.0)
+    both = runner("A", holds=12.0), runner("B", begins=5.0, holds=0.5)
     yield _scenario("lock, taken again after another", *both, alphabet=(Fault.LATE,), foreign=BREAKS, **twice)
     both = runner("A"), _lister("L", after="A")
     yield _scenario("lock, listed", *both, bound=short, short=short, deep=short._replace(faults=1), foreign=BREAKS)

@@ -72,6 +72,21 @@ def test_a_file_keeps_nothing_of_what_comes_late_to_one_that_was_stopped(name: s
     scenario.rules.check_over(state.ghost, state.services, state.now)
 
 
+def test_no_reader_is_beside_a_writer_whose_lease_has_ended_while_both_were_stopped() -> None:
+    """The bound has one stop: with two, the states are too many."""
+    world = World(SCENARIOS["lock, a reader and a writer"], Bound(stops=2), Player())
+    reader, writer = Choice("sends", 0), Choice("sends", 1)
+    with without_chance():
+        state = world.begin()
+        # The reader has marked the lock, and the writer holds it, when each is stopped; the reader goes on first.
+        stopped = [reader, Choice("stopped", 0, what=True), *[writer] * 4, Choice("stopped", 1, what=False)]
+        for choice in [*stopped, Choice("time"), *[reader] * 3, Choice("continues", 1), writer]:
+            state = world.take(state, choice) or state
+        assert dict(state.ghost.holders)["A"].until > state.now
+        while not state.is_over:
+            state = world.take(state, next(world.choices(state))) or state
+
+
 @pytest.mark.parametrize("scenario", TRACED.values(), ids=TRACED.keys())
 def test_no_trace_of_a_schedule_breaks_a_rule_of_the_protocol(scenario: Scenario) -> None:
     bound = scenario.short or scenario.bound
