@@ -172,7 +172,7 @@ class StickyHold:
         settings, lease_id = self.plan.settings, str(uuid.uuid4())
         settings.records.add(held.target, lease_id, held.seconds)
         actions.change(held.target, lease_id, Conditions(lease_id=held.lease_id), settings.patience_now())
-        held_lock.forget(held, settings.records)
+        settings.records.remove(held.target, held.lease_id)  # One that comes after the release ends with its term.
         return replace(held, lease_id=lease_id, may_come_late=False)
 
     def _stay(self, held: HeldLock) -> HoldRecord:

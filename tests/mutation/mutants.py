@@ -631,13 +631,4 @@ MUTANTS = (
         "        if False:\n",
         "lock, broken and taken again",
     ),
-    Mutant(
-        "a late copy of its request makes a lock that was lost count as held",
-        "5.6",
-        _HELD,
-        "            if self._held.may_come_late and self._was_held_by_another():\n",
-        "            if False:\n",
-        "lock, taken again after another",
-        {"faults": 1, "foreign": 2, "switches": 0},
-    ),
 )
