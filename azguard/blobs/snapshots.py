@@ -206,8 +206,7 @@ class VersionKeeper:
             # What is there now is told with the write that was meant.
             raise error.but(message=told, expected_etag=etag, detail=()) from error
         except OutcomeUnknown as error:
-            if isinstance(error.__cause__, KeyboardInterrupt):
-                raise error.__cause__ from None
+            commits.raise_interruption(error)
             told = f"whether {self.target} was kept as a snapshot is not known, so it was not written"
             raise error.as_kind(Unavailable, message=told, reason="keeping_unknown") from error
 

@@ -16,6 +16,7 @@ from azguard.doctor.stage import Check, CheckFinding, CheckStage, CheckVerdict, 
 from azguard.errors import AzguardError, NotFound
 from azguard.frozen import frozen
 from azguard.processes.signals import hold_back_interruptions
+from azguard.requests import commits
 from azguard.requests.service_errors import translate
 from azguard.wire.failures import NoAnswer, Refusal, Unreadable
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
@@ -173,7 +174,9 @@ def _run_each(checks: Sequence[Check], stage: CheckStage) -> Iterator[CheckOutco
 
 
 def _run(check: Check, stage: CheckStage) -> CheckOutcome:
-    found = _find(check, stage)
+    # What a check writes is not what the user waits for: a signal that came meanwhile ends the run after it.
+    with commits.step():
+        found = _find(check, stage)
     detail = _OWN_NAME.sub("azguard-doctor-…", found.detail)
     return CheckOutcome(check.part, check.name, check.service, found.verdict.value, detail)
 
@@ -185,6 +188,7 @@ def _find(check: Check, stage: CheckStage) -> CheckFinding:
     try:
         return check.run(stage)
     except AzguardError as error:
+        commits.raise_interruption(error)
         return not_possible(error.message)
     # A check judges the answers to what it tries; these are answers to its preparations.
     except (NoAnswer, Refusal, Unreadable) as error:

@@ -24,6 +24,7 @@ from azguard.guards.requested import CREATE_ONLY, RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
 from azguard.leases import actions
 from azguard.queues import messages
+from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
@@ -90,7 +91,8 @@ def try_one(way: SettlingWrite, damage: Damage, stage: CheckStage) -> CheckFindi
     said, is_committed, is_unknown = "committed", True, False
     try:
         act.do()
-    except OutcomeUnknown:
+    except OutcomeUnknown as error:
+        commits.raise_interruption(error)
         said, is_committed, is_unknown = "unknown (exit status 74)", False, True
     except AzguardError as error:
         said, is_committed = f"not applied ({error.message})", False

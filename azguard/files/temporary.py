@@ -288,7 +288,7 @@ class TemporaryFile:
             with commits.step():
                 answer = send_until_settled(request, patience).answer
         except (OutcomeUnknown, NotFound) as error:
-            _raise_interruption(error)
+            commits.raise_interruption(error)
             raise self.build_failed(error.message) from error
         self.etag = quote_etag(answer["etag"])
 
@@ -329,7 +329,7 @@ def create(
         except OutcomeUnknown as error:
             made.is_doubtful = True
             made.remove()
-            _raise_interruption(error)
+            commits.raise_interruption(error)
             if deadline.passed:
                 raise made.build_failed(error.message) from error
             deadline.pause(_PAUSE_SECONDS)
@@ -339,12 +339,6 @@ def create(
         else:
             made.note_there()
             return made
-
-
-def _raise_interruption(error: AzguardError) -> None:
-    """Raise the interruption because of which it is not known whether a temporary file was written; it is deleted."""
-    if isinstance(error.__cause__, KeyboardInterrupt):
-        raise error.__cause__
 
 
 def _find_created(made: TemporaryFile, patience: Deadline) -> Finding[Any]:

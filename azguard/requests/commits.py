@@ -70,6 +70,12 @@ def put_off(interruption: KeyboardInterrupt) -> None:
         interruptions.append(interruption)
 
 
+def raise_interruption(error: AzguardError) -> None:
+    """Raise the interruption because of which an outcome is not known, where one is the cause of the error."""
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        raise error.__cause__ from None
+
+
 def announce() -> None:
     """Tell the listener that a write is committed. Call it before the outcome is returned, and as often as you like."""
     try:
