@@ -134,7 +134,7 @@ class SeenState(NamedTuple):
     etag: str | None
     last_modified: Any = None
     size: int | None = None
-    lease: tuple[str | None, ...] = ()
+    lease: Any = None
     tags: bytes = b""
 
 
@@ -292,7 +292,7 @@ class CheckStage:
             etag=answer.headers.get("ETag"),
             last_modified=answer.get("last_modified"),
             size=answer.get("size"),
-            lease=tuple(answer.get("lease") or ()),
+            lease=answer.get("lease"),
             tags=tags,
         )
 
