@@ -87,8 +87,12 @@ def test_a_waiter_asks_no_more_often_when_the_service_has_gone_silent(world: Loc
         return Fault.NONE if met.count("PUT lease:acquire") < 2 else Fault.RESET
 
     with world.taken(lock):
-        code, requests, seconds = asked(world, decide, lock, "--wait", "5s", "--timeout", "3s")
-    polls = requests.count("PUT lease:acquire")
+        for wait in ("5s", "60s"):  # A busy machine may not come to the second request in 5 s.
+            met.clear()
+            code, requests, seconds = asked(world, decide, lock, "--wait", wait, "--timeout", "3s")
+            polls = requests.count("PUT lease:acquire")
+            if polls > 1:
+                break
     # Not more than four a second are asked for when all is well.
     assert (code, 2 <= polls <= 4 * seconds) == (53, True)
 
