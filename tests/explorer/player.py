@@ -269,7 +269,7 @@ class Player:
         live, node.live = node.live, None
         if live is not None:
             live.process.end()
-            with _acting_as(live.process):
+            with acting_as(live.process):
                 live.let.throw(Killed)
 
     def _start(self, program: Program, now: float, given: Any) -> tuple[_Live, Step]:
@@ -282,7 +282,7 @@ class Player:
         if self.played % _COLLECT_EVERY == 0:
             gc.collect(1)
         live.process.notes.clear()
-        with _acting_as(live.process):
+        with acting_as(live.process):
             step: Step = live.let.switch(*seen)
         return step
 
@@ -332,7 +332,7 @@ def _account() -> Account:
 
 
 @contextmanager
-def _acting_as(process: Process) -> Iterator[None]:
+def acting_as(process: Process) -> Iterator[None]:
     """Let the code that runs now be that of one process."""
     global _acting  # noqa: PLW0603  # greenlets of one thread run one at a time
     before, _acting = _acting, process

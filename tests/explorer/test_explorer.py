@@ -4,10 +4,11 @@ from math import inf
 
 import pytest
 
+from azguard.requests.deadline import Deadline
 from tests.explorer.__main__ import BEYOND
 from tests.explorer.catalogue import SCENARIOS
 from tests.explorer.faults import Fault
-from tests.explorer.player import Player, without_chance
+from tests.explorer.player import Player, Process, acting_as, without_chance
 from tests.explorer.scenario import Bound, Scenario
 from tests.explorer.search import Search, walk
 from tests.explorer.traced import TraceSearch
@@ -70,6 +71,11 @@ def test_a_file_keeps_nothing_of_what_comes_late_to_one_that_was_stopped(name: s
             state = world.take(state, next(world.choices(state))) or state
     assert (state.left.stops, state.under_way) == (0, ())
     scenario.rules.check_over(state.ghost, state.services, state.now)
+
+
+def test_a_deadline_that_is_given_no_clock_has_that_of_the_process() -> None:
+    with without_chance(), acting_as(Process("A", 100.0, None)):
+        assert Deadline(1).started == 100.0
 
 
 def test_no_reader_is_beside_a_writer_whose_lease_has_ended_while_both_were_stopped() -> None:
