@@ -114,10 +114,11 @@ def heed() -> Iterator[None]:
 
 def discard_unfinished() -> None:
     """Delete the files that threads are still writing, before an end that does not wait for them."""
-    # If the module was never imported, no file is unfinished.
+    # If the module was never imported, or not to its end, no file is unfinished.
     writing = sys.modules.get("azguard.atomic_files")
-    if writing is not None:
-        writing.discard_unfinished()
+    discard = getattr(writing, "discard_unfinished", None)
+    if discard is not None:
+        discard()
 
 
 def hasten(status: int) -> None:
