@@ -27,7 +27,8 @@ pytestmark = pytest.mark.thorough
 def _choose_bounds(scenario: Scenario) -> list[Bound]:
     if thorough.is_alone():
         return scenario.bounds
-    chosen = scenario.bound if thorough.is_on() else scenario.short
+    # Beside other tests a bound that takes seconds is left to ``-m thorough``.
+    chosen = scenario.bound if thorough.is_on() and scenario.short is None else scenario.short
     return [] if chosen is None else [chosen]
 
 
