@@ -11,7 +11,8 @@ from azguard.cli.options import common
 from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.resources.parts import get_metadata
+from azguard.leases.owners import OF_LOCK
+from azguard.resources.parts import get_metadata, replace_metadata
 from azguard.wire.operations.containers import (
     CONTAINER_CREATE,
     CONTAINER_DELETE,
@@ -31,7 +32,7 @@ parts.declare_set(
     _CONTAINER,
     Part.METADATA,
     CONTAINER_SET_METADATA,
-    lambda env, target, wanted, conditions: containers.replace_metadata(target, wanted, conditions, env.deadline),
+    lambda env, target, wanted, conditions: replace_metadata(target, wanted, conditions, env.deadline, OF_LOCK),
     """Replace all metadata of a container. azguard keeps its own entry.
 
     The service cannot guard this write, and a lease on a container does not keep other writers out. With --allow-race

@@ -1,13 +1,11 @@
-"""Containers, their metadata and their access policies: requests in, frozen values out.
+"""Containers and their access policies: requests in, frozen values out.
 
 The service ignores an ETag condition on a container, so a lease guards a delete of one version: acquire, compare,
 delete under the lease and If-Unmodified-Since, which has a resolution of one second.
 
-Of metadata the service compares no version, and a lease keeps no writer out. So azguard can only compare and then
-write, and another writer can come in between. The lineage tells whose a write was.
-
-Access policies are kept together with the public access: what is not sent is removed. They are compared like metadata,
-and If-Unmodified-Since is sent along.
+Access policies are kept together with the public access: what is not sent is removed. The service compares no version
+of them, and a lease keeps no writer out. So azguard can only compare and then write, and another writer can come in
+between. If-Unmodified-Since is sent along.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,11 +19,10 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import build_changed, quote_etag, require_version
 from azguard.leases import guard
-from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, drop_lineage
+from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
@@ -33,8 +30,6 @@ from azguard.resources import lifecycles, parts, properties
 from azguard.resources.parts import Policies, Rewritten, VersionedPolicies, canonicalize
 from azguard.resources.properties import KeptShown, describe_kept
 from azguard.times import http_date
-from azguard.updates.compared import ComparedMetadata, StampedMetadata
-from azguard.updates.resource import CommittedVersion
 from azguard.wire.operations.containers import CONTAINER_DELETE
 from azguard.wire.rows import Condition
 
@@ -227,33 +222,3 @@ def _find_acl_outcome(
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     same = (canonicalize(found.policies), found.public_access) == (canonicalize(policies), access)
     return Finding(Verdict.UNKNOWN, may_be_ours=same)
-
-
-def replace_metadata(
-    target: Target, wanted: Mapping[str, str], conditions: Conditions, deadline: Deadline
-) -> Rewritten:
-    """Replace the metadata of a container.
-
-    Raises:
-        Changed: it is not the version that the conditions name.
-        OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
-    Source: https://learn.microsoft.com/rest/api/storageservices/set-container-metadata
-    """
-    before, stamped, settled = parts.replace_compared(
-        target, wanted, conditions, deadline, lambda found: quote_etag(found.etag), OF_LOCK, reason="metadata_changed"
-    )
-    known = None if conditions.expected_etag is None else before
-    return Rewritten.of(target, conditions.guard, settled, known, stamped[KEY])
-
-
-@frozen
-class ContainerMetadata(ComparedMetadata):
-    """The metadata of a container, as a JSON object of strings: see ``compared``."""
-
-    def fetch(self, deadline: Deadline) -> StampedMetadata:
-        found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
-        return StampedMetadata(found.metadata or {}, found.etag, found.last_modified)
-
-    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
-        """Send Set Container Metadata once."""
-        return CommittedVersion.of(parts.send_metadata(self.target, stamped, Conditions(lease_id=lease_id), deadline))

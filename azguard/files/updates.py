@@ -1,8 +1,8 @@
-"""The adapters of safe-update: the content of a file, and the metadata of a share, a file or a directory.
+"""The adapters of safe-update: the content of a file, and the metadata of a share or a file.
 
 The service compares no version of these. azguard acquires a lease as every guarded write does (``guarding``), sees that
 the version that was read is still there, and writes. A request that comes late is refused, because its lease has ended,
-and no lease id is used again. A directory has no lease: its metadata are compared, then written.
+and no lease id is used again.
 
 Content is written whole into a temporary file, whose rename replaces the file: a reader sees the old content or the
 new, never a mixture. Metadata are one request.
@@ -40,7 +40,7 @@ from azguard.requests.lineage import KEY, Lineage, with_lineage
 from azguard.requests.service_codes import service_code
 from azguard.resources import parts, properties
 from azguard.resources.properties import ContentHeaders, encode_md5
-from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata, fence_by_release
+from azguard.updates.compared import RefusedHere, SingleWrite, fence_by_release
 from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, Leasable, UpdatableResource
 
 # Where a file or a share is to be, there is nothing that could hold it.
@@ -346,18 +346,6 @@ class LeasedMetadata(LeasedUpdate):
 
     def canonicalize(self, content: bytes) -> bytes:
         return as_json(from_json(content))
-
-
-@frozen
-class DirectoryMetadata(ComparedMetadata):
-    """The metadata of a directory, as a JSON object of strings: see ``compared``."""
-
-    def fetch(self, deadline: Deadline) -> StampedMetadata:
-        found = properties.fetch(self.target, Conditions(), deadline)
-        return StampedMetadata(found.metadata or {}, quote_etag(found.etag), found.last_modified)
-
-    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
-        return CommittedVersion.of(parts.send_metadata(self.target, stamped, Conditions(), deadline))
 
 
 def _choose_settings(like: Kept | None, metadata: Mapping[str, str], content: bytes) -> dict[str, Any]:

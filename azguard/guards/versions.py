@@ -1,5 +1,7 @@
 """ETags, and the versions that a scope has seen of a resource, and its lease there; which of these guards a write."""
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -56,6 +58,17 @@ def parse_blob_etag(etag: str, argument: str = "etag") -> str:
 def quote_etag(etag: str) -> str:
     """Return an ETag of the service in quotes: its listings give some without."""
     return f'"{etag.strip(_QUOTE)}"'
+
+
+def find_metadata_etag(answer: Mapping[str, Any], stamped: Mapping[str, str]) -> str | None:
+    """Return the ETag of metadata: that in the answer of the service, and of a queue, which has none, one of azguard's.
+
+    ``stamped`` are the metadata with azguard's own entry: so no two writes of azguard have the same one.
+    """
+    if "etag" in answer:
+        return quote_etag(answer["etag"]) if answer["etag"] else None
+    canonical = sorted((name.lower(), value) for name, value in stamped.items())
+    return f'"metadata-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
 
 
 def build_changed(

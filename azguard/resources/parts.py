@@ -1,10 +1,10 @@
 """The metadata of a resource, and its stored access policies: read and replaced alike, whatever service keeps them.
 
-Of the metadata azguard's own keys stay: the lineage, to which each write adds its op, and what a lock keeps.
+Of the metadata azguard's own keys stay: the lineage, to which each write adds its op, and what a lock keeps. By its
+access policies shared access signatures can be withdrawn.
 
-By its access policies shared access signatures can be withdrawn. Those of a table and of a queue have no version in the
-service. azguard makes an ETag of their content, and compares it before a write. Nothing keeps others from writing in
-between.
+The metadata of a queue, and the policies of a table and of a queue, have no version in the service. azguard makes an
+ETag of their content, and compares it before a write. Nothing keeps others from writing in between.
 
 Source: https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy
 """
@@ -13,8 +13,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -22,7 +23,7 @@ from azguard.documents import metadata as rules
 from azguard.errors import OutcomeUnknown, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag, require_version
+from azguard.guards.versions import describe_write, find_metadata_etag, quote_etag, require_version
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -76,7 +77,9 @@ def get_metadata(
     """
     found = properties.fetch(target, conditions, deadline)
     shown = MetadataShown(
-        **properties.describe_version(target.address, found),
+        address=str(target.address),
+        etag=find_metadata_etag(found, found.metadata),
+        last_modified=found.get("last_modified"),
         metadata=drop_own(found.metadata),
     )
     return shown, found.metadata.get(KEY)
@@ -108,36 +111,25 @@ def send_metadata(target: Target, stamped: Mapping[str, str], under: Conditions,
     return call(find_setter(target), target, write_timeouts(deadline), headers=headers, metadata=stamped)
 
 
-class Replaced(NamedTuple):
-    """Metadata that were replaced."""
+def replace_metadata(
+    target: Target, wanted: Mapping[str, str], conditions: Conditions, deadline: Deadline, own: Collection[str] = ()
+) -> Rewritten:
+    """Replace the metadata of a container or a queue, of which neither the service nor a lease keeps a version.
 
-    before: str
-    stamped: Mapping[str, str]
-    settled: Settled[Any]
-
-
-def replace_compared(
-    target: Target,
-    wanted: Mapping[str, str],
-    conditions: Conditions,
-    deadline: Deadline,
-    find_version: Callable[[Answer], str],
-    own: Collection[str] = (),
-    **refusal: str,
-) -> Replaced:
-    """Replace the metadata of a resource of which neither the service nor a lease keeps a version.
-
-    azguard compares, then writes, and another writer can come in between. ``find_version`` returns the version that is
-    compared, and ``refusal`` is for ``require_version``.
+    azguard compares, then writes, and another writer can come in between. The keys ``own`` stay.
 
     Raises:
         Changed: it is not the version that the conditions name.
         UsageError: they are too large together with azguard's own.
         OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-container-metadata and …/set-queue-metadata
     """
     found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
-    before = find_version(found)
-    require_version(target, conditions.expected_etag, before, **refusal)
+    before = find_metadata_etag(found, found.metadata)
+    if before is None:
+        raise build_unreadable(target, "it has no ETag")
+    what = "" if "etag" in found else f"the metadata of {target}"
+    require_version(target, conditions.expected_etag, before, reason="metadata_changed", what=what)
     op = fresh_op()
     stamped = stamp(wanted, found.metadata, op, before, own)
     request = WriteRequest[Mapping[str, Any]](
@@ -148,7 +140,12 @@ def replace_compared(
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,
     )
-    return Replaced(before, stamped, send_until_settled(request, deadline))
+    settled = send_until_settled(request, deadline)
+    known = None if conditions.expected_etag is None else before
+    done = Rewritten.of(target, conditions.guard, settled, known, stamped[KEY])
+    if "etag" in found:
+        return done
+    return replace(done, written=replace(done.written, etag=find_metadata_etag({}, stamped)))
 
 
 def _find_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:

@@ -1,13 +1,11 @@
 """An update of metadata of which the service compares no version: azguard compares, then writes.
 
 A write depends on no version, so that its lineage proves only that our write is there, never that it cannot come any
-more. A service adds how its metadata are read and sent.
+more.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from datetime import datetime
 from http import HTTPStatus
 from typing import ClassVar
 
@@ -16,11 +14,14 @@ from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import TransformFailed, UsageError
 from azguard.frozen import frozen
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import find_metadata_etag
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, with_lineage
 from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, Leasable, UpdatableResource
+from azguard.wire.answers import Answer
 from azguard.wire.failures import Refusal
 
 
@@ -103,37 +104,24 @@ class UnboundLineage(Lineage):
 
 
 @frozen
-class StampedMetadata:
-    """Metadata as they are in the service, with azguard's own entry."""
-
-    entries: Mapping[str, str]
-    etag: str
-    last_modified: datetime | None = None
-
-
-@frozen
-class ComparedMetadata(UpdatableResource, ABC):
-    """The metadata of a resource, as a JSON object of strings."""
+class ComparedMetadata(UpdatableResource):
+    """The metadata of a container, a directory or a queue, as a JSON object of strings."""
 
     target: Target
+    #: Returns the properties: ``properties.fetch``.
+    fetch: Callable[[Target, Conditions, Deadline], Answer]
+    #: Replaces all metadata once, and lets the errors of the wire through: ``parts.send_metadata``.
+    send: Callable[[Target, Mapping[str, str], Conditions, Deadline], Answer]
     lease_id: str | None = None
     single: SingleWrite = field(default_factory=SingleWrite)
 
-    @abstractmethod
-    def fetch(self, deadline: Deadline) -> StampedMetadata:
-        """Return the current metadata, all from one response."""
-
-    @abstractmethod
-    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
-        """Replace all metadata once. Errors of the wire pass through it."""
-
     def read(self, deadline: Deadline) -> CurrentVersion:
-        found = self.fetch(deadline)
+        found = self.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
         return CurrentVersion(
-            content=as_json(drop_lineage(found.entries)),
-            etag=found.etag,
-            lineage=UnboundLineage.find(found.entries),
-            last_modified=found.last_modified,
+            content=as_json(drop_lineage(found.metadata)),
+            etag=find_metadata_etag(found, found.metadata),
+            lineage=UnboundLineage.find(found.metadata),
+            last_modified=found.get("last_modified"),
         )
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
@@ -149,13 +137,17 @@ class ComparedMetadata(UpdatableResource, ABC):
         except UsageError as error:
             raise error.as_kind(TransformFailed) from None
 
+        def send(under: Conditions) -> CommittedVersion:
+            answer = self.send(self.target, stamped, under, deadline)
+            return CommittedVersion(find_metadata_etag(answer, stamped), answer.get("last_modified"))
+
         def commit(held: str | None) -> CommittedVersion:
             self.single.check()
             with commits.look_first():
-                current = self.fetch(deadline).etag
+                current = self.read(deadline).etag
             if current != state.etag:
                 raise RefusedHere.as_changed()
-            return self.single.send(lambda: self.send(stamped, held, deadline))
+            return self.single.send(lambda: send(Conditions(lease_id=held)))
 
         return commit
 

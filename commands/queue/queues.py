@@ -14,6 +14,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.parts import NO_ETAG, declare_part, declare_policies, declare_set
 from azguard.queues import queues
+from azguard.resources.parts import get_metadata, replace_metadata
 from azguard.times import say_count
 from azguard.wire.operations.queues import (
     QUEUE_CREATE,
@@ -51,20 +52,13 @@ app = Group("Queues: create, show, exists, list, delete, work, move, poison, met
 poison_app = Group("The messages that could not be handled: list.")
 app.add("poison", poison_app)
 _QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
-metadata = declare_part(
-    app,
-    _QUEUE,
-    Part.METADATA,
-    QUEUE_GET_METADATA,
-    lambda target, _, deadline: queues.get_metadata(target, deadline),
-    NO_ETAG,
-)
+metadata = declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, get_metadata, NO_ETAG)
 declare_set(
     metadata,
     _QUEUE,
     Part.METADATA,
     QUEUE_SET_METADATA,
-    lambda env, target, wanted, conditions: queues.replace_metadata(target, wanted, conditions, env.deadline),
+    lambda env, target, wanted, conditions: replace_metadata(target, wanted, conditions, env.deadline),
     """Replace all metadata of a queue. azguard keeps its own entry.
 
     The service cannot guard this write. With --allow-race azguard compares the metadata with those that you read

@@ -189,29 +189,25 @@ def resource(env: Environment, target: Target, given: UpdateOptions, plan: Updat
             return VersionedEntity(target)
         change = None if plan.change is None else plan.change.digest
         return LedgeredEntity(target, op=plan.op, asks=plan.is_keyed, change=change)
-    if target.kind is Kind.QUEUE:
-        from azguard.queues.queues import QueueMetadataUpdate
+    if target.kind in options.COMPARED:
+        from azguard.resources import parts, properties
+        from azguard.updates.compared import ComparedMetadata
 
-        return QueueMetadataUpdate(target)
-    if target.kind in (Kind.SHARE, Kind.DIR, Kind.FILE):
+        return ComparedMetadata(target, properties.fetch, parts.send_metadata, lease_id)
+    if target.kind in (Kind.SHARE, Kind.FILE):
         from azguard.cli.input import addresses
-        from azguard.files.updates import DirectoryMetadata, FileContent, LeasedMetadata
+        from azguard.files.updates import FileContent, LeasedMetadata
 
-        if target.kind is Kind.DIR:
-            return DirectoryMetadata(target)
         leased = LeasedMetadata if given.metadata else FileContent
         return leased(target, addresses.guarding(env), lease_id)
     return _blob_part(env, target, given, lease_id)
 
 
 def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id: str | None) -> UpdatableResource:
-    if given.tags or target.kind is Kind.CONTAINER:
-        from azguard.blobs.containers import ContainerMetadata
+    if given.tags:
         from azguard.blobs.tags import BlobTags
 
-        if given.tags:
-            return BlobTags(target, lease_id, given.fence, reads=env.reads)
-        return ContainerMetadata(target, lease_id)
+        return BlobTags(target, lease_id, given.fence, reads=env.reads)
     keeper = None
     if given.snapshot_first:
         from azguard.blobs.snapshots import VersionKeeper

@@ -14,11 +14,12 @@ from azguard.address import Address, Kind
 from azguard.blobs.content import put_blob
 from azguard.errors import AzguardError
 from azguard.guards.resolve import Conditions
-from azguard.queues import messages, queues
+from azguard.queues import messages
 from azguard.requests import service_codes
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles, properties
+from azguard.resources.parts import get_metadata
 from azguard.tables import entities, updates
 from azguard.wire.answers import Answer as Told
 from azguard.wire.client import Limits
@@ -226,10 +227,10 @@ def tell_of_messages(account: Account, name: str) -> list[object]:
 
     steps: list[Callable[[], object]] = [
         lambda: messages.put(queue, "one", 0, None, deadline).guard,
-        lambda: queues.get_metadata(queue, deadline),
+        lambda: get_metadata(queue, Conditions(), deadline),
         lambda: lifecycles.create(queue, {"m": "1"}, deadline, fresh_op()) and None,
         lambda: lifecycles.create(queue, {"m": "2"}, deadline, fresh_op()) and None,
-        lambda: queues.get_metadata(queue, deadline).metadata,
+        lambda: get_metadata(queue, Conditions(), deadline)[0].metadata,
         lambda: receive(1),
         lambda: messages.put(queue, "one", 0, -1, deadline).guard,
         lambda: messages.put(queue, "two & <three>", 0, -1, deadline).guard,

@@ -5,10 +5,10 @@ from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists
-from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.deadline import Deadline
-from azguard.resources import lifecycles
+from azguard.resources import lifecycles, parts, properties
 from azguard.updates import update
+from azguard.updates.compared import ComparedMetadata
 from azguard.updates.resource import UpdatePlan
 from tests.faults.matrix import Rival
 from tests.support import sdk_clients
@@ -35,7 +35,8 @@ def compete(direct: Account, name: str, rival: Rival) -> None:
         try:
             lifecycles.create(target, _THEIRS, Deadline(), _OP)
         except Exists:
-            update.update(QueueMetadataUpdate(target), UpdatePlan(lambda _: b'{"theirs": "1"}', _OP), Deadline())
+            metadata = ComparedMetadata(target, properties.fetch, parts.send_metadata)
+            update.update(metadata, UpdatePlan(lambda _: b'{"theirs": "1"}', _OP), Deadline())
         return
     try:
         client.create_queue(metadata=_THEIRS)

@@ -24,11 +24,12 @@ from azguard.cache.reads import Reads
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import POSITION, Conditions, resolve
 from azguard.guards.versions import SeenVersion
-from azguard.queues import message_format, messages, queues
+from azguard.queues import message_format, messages
 from azguard.queues.message_format import MessageReceived, MessageWritten
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
+from azguard.resources.parts import get_metadata
 from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
 from azguard.updates.resource import UpdatePlan
@@ -117,7 +118,8 @@ class ScopeStage:
     def make_queue(self) -> None:
         """Create the queue of the row, which ``{queue}`` names; its metadata were read here."""
         target = self._make_queue(self.queue)
-        self.reads.record_part(self._behind_proxy(target), Part.METADATA, queues.get_metadata(target, Deadline()))
+        found, _ = get_metadata(target, Conditions(), Deadline())
+        self.reads.record_part(self._behind_proxy(target), Part.METADATA, found)
 
     def put_message(self) -> None:
         """Put ``old`` into the queue."""

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from azguard.blobs.containers import ContainerMetadata
 from azguard.blobs.tags import BlobTags
-from azguard.queues.queues import QueueMetadataUpdate
+from azguard.updates.compared import ComparedMetadata
 from tests.support import forked, queue_world
 from tests.support.blob_world import client, make
 from tests.support.cli_world import CliWorld
@@ -58,9 +57,9 @@ class Part:
 PARTS = [
     Part("blob", ("--tags",), (BlobTags, "acquire"),
          lambda cli, name, tags: client(cli, name).set_blob_tags(tags), make),
-    Part("container", ("--metadata", "--allow-race"), (ContainerMetadata, "prepare"),
+    Part("container", ("--metadata", "--allow-race"), (ComparedMetadata, "prepare"),
          lambda cli, name, texts: container(cli, name).set_container_metadata(texts), CliWorld.container),
-    Part("queue", ("--metadata", "--allow-race"), (QueueMetadataUpdate, "prepare"),
+    Part("queue", ("--metadata", "--allow-race"), (ComparedMetadata, "prepare"),
          lambda cli, name, texts: queue_world.sdk(cli, name).set_queue_metadata(texts), queue_world.queue),
 ]  # fmt: skip
 EACH = pytest.mark.parametrize("part", PARTS, ids=lambda part: part.noun)

@@ -20,7 +20,7 @@ ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type
 # What becomes an error, with its reason, further up.
 ERRORS |= {"Cause", "Login", "SmbRefusal", "_refuse"}
 ERRORS |= {"build_changed", "build_incomplete", "build_interrupted", "confirm", "never_read", "replace"}
-ERRORS |= {"explain_unwritable", "replace_compared", "require_version"}
+ERRORS |= {"explain_unwritable", "require_version"}
 # What the functions among the words look for.
 _OF_FUNCTIONS = {"what", "appended_bytes", "next_position", "path", "option", "code", "action", "why"}
 ERRORS |= {"_of_job", "_without_effect", "_wrong_type"}
