@@ -8,6 +8,7 @@ A table stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. From t
 ``tests/system/test_docs.py`` fails.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +21,7 @@ from azguard.cli.parsing.tree import Command, root
 from azguard.cli.registry import COMMANDS
 from azguard.folders import KEPT, Keeping
 from azguard.wire.rows import FULL, SOURCE_FULL, Condition, Guard, Lease, Operation, Settlement, Write
-from docs import manual
+from docs import manual, markdown
 from tests.faults import table as fault_table
 from tests.traces.rules import RULES
 
@@ -301,8 +302,9 @@ def written(text: str) -> str:
 def stale() -> dict[Path, str]:
     """Return the files that are not up to date, each with what it should be."""
     wanted = {path: written(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
-    explained = {name: topic(name) for name in pages.TOPICS}
-    wanted |= {pages.find_topic(name): text for name, text in explained.items()} | manual.pages(explained)
+    explained = {name: markdown.parse(topic(name)) for name in pages.TOPICS}
+    wanted |= manual.pages(explained)
+    wanted[pages.SHIPPED] = "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in explained.items())
     wanted[Path(layout.SHIPPED)] = "".join(page.write() for page in pages.build_all(root))
     return {path: text for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text}
 

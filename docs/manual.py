@@ -3,11 +3,11 @@
 They are made of the help of the commands, and of the topics. ``python -m docs.generate`` writes them into docs/man.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from azguard import __version__
-from azguard.cli.help.pages import TOPICS, HelpText, TextBlock, parse, usage
+from azguard.cli.help.pages import TOPICS, HelpText, TextBlock, usage
 from azguard.cli.parsing.rows import ACCOUNT, GENERAL
 from azguard.cli.parsing.tree import Group, TreeNode, root
 from azguard.cli.registry import COMMANDS
@@ -17,11 +17,11 @@ FOLDER = Path(__file__).parent / "man"
 _SHARED = (ACCOUNT, GENERAL)
 
 
-def pages(explained: Mapping[str, str]) -> dict[Path, str]:
+def pages(explained: Mapping[str, Sequence[TextBlock]]) -> dict[Path, str]:
     """Return every manual page; ``explained`` is the text of each topic."""
     found = {"azguard.1": _main()}
     found |= {f"azguard-{noun}.1": _noun(noun) for noun in COMMANDS}
-    found |= {f"azguard-{name}.7": _topic(name, text) for name, text in explained.items()}
+    found |= {f"azguard-{name}.7": _topic(name, blocks) for name, blocks in explained.items()}
     return {FOLDER / name: text for name, text in found.items()}
 
 
@@ -75,8 +75,8 @@ def _command(name: str, command: TreeNode) -> Iterator[str]:
     yield _code(told.examples)
 
 
-def _topic(name: str, text: str) -> str:
-    parts = [_heading("Description"), *map(_block, parse(text))]
+def _topic(name: str, blocks: Sequence[TextBlock]) -> str:
+    parts = [_heading("Description"), *map(_block, blocks)]
     parts += [_heading("See also"), _paragraph("azguard(1)")]
     return _page(f"azguard-{name}", 7, TOPICS[name], parts)
 

@@ -1,4 +1,4 @@
-"""The pages of help: of a command, from its docstring and its rows, and of ``azguard help TOPIC``, from Markdown.
+"""The pages of help: of a command, from its docstring and its rows, and of ``azguard help TOPIC``, as they are shipped.
 
 The docstring of a command is its help. The first paragraph is the summary. ``Examples:`` and ``Topics:`` begin
 paragraphs of their own. All other paragraphs are notes: ``azguard help COMMAND`` and the manual page show them,
@@ -6,13 +6,13 @@ paragraphs of their own. All other paragraphs are notes: ``azguard help COMMAND`
 """
 
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from azguard.cli.help import layout
 from azguard.cli.help.layout import HelpPage
@@ -48,89 +48,35 @@ TOPICS = {
     "environment": "The environment variables.",
     "guarantees": "What azguard promises, and what it does not.",
 }
-FOLDER = Path(__file__).parent / "topic_pages"
-_ITEM = re.compile(r"(?:- |\d+\. )")
-_CELL = re.compile(r"(?<!\\)\|")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_CODE = re.compile(r"`([^`]+)`")
-_STRONG = re.compile(r"\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])")
+#: The text of all topics: a line of JSON each, which begins with the name. ``python -m docs.generate`` writes it.
+SHIPPED = Path(__file__).parent / "topics.jsonl"
 # A column of a table is not made narrower than this: its lines would hold one word each.
 _NARROWEST_PAGE = 12
 _GAP = 2
 _PAIR = 2
 
 
-def find_topic(name: str) -> Path:
-    """Return the file of a topic."""
-    return FOLDER / f"{name}.md"
+def find_topic(name: str) -> "list[TextBlock]":
+    """Return the text of a topic."""
+    start = f'["{name}", '
+    with SHIPPED.open(encoding="utf-8") as file:
+        line = next(line for line in file if line.startswith(start))
+    return [TextBlock(*block) for block in json.loads(line)[1]]
 
 
 def render_topic(name: str, width: int) -> str:
     """Return the text of a topic as help shows it."""
-    text = render_page(parse(find_topic(name).read_text(encoding="utf-8")), width)
-    return f"{TOPICS[name]}\n\n{text}"
+    return f"{TOPICS[name]}\n\n{render_page(find_topic(name), width)}"
 
 
-@frozen
-class TextBlock:
+class TextBlock(NamedTuple):
     """A heading, a paragraph, the items of a list, a table, or code."""
 
     kind: Literal["heading", "paragraph", "list", "table", "code"]
     #: The text, line by line: of code as it stands, of a list an item each, else one line.
-    lines: tuple[str, ...] = ()
+    lines: Sequence[str] = ()
     #: The cells of a table, its head first.
-    rows: tuple[tuple[str, ...], ...] = ()
-
-
-def parse(text: str) -> list[TextBlock]:
-    """Return the blocks of a text. Comments are left out."""
-    text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
-    found: list[TextBlock] = []
-    # Code is split off first: what is in it has no other meaning.
-    for position, part in enumerate(re.split(r"^```\w*\n(.*?)^```$\n?", text, flags=re.DOTALL | re.MULTILINE)):
-        if position % 2:
-            found.append(TextBlock("code", tuple(part.splitlines())))
-        else:
-            found += map(_block, _paragraphs(part))
-    return found
-
-
-def _paragraphs(text: str) -> Iterator[list[str]]:
-    for is_empty, lines in groupby(text.splitlines(), key=lambda line: not line.strip()):
-        if not is_empty:
-            yield list(lines)
-
-
-def _block(lines: list[str]) -> TextBlock:
-    if lines[0].startswith("#"):
-        return TextBlock("heading", (plain(lines[0].lstrip("# ")),))
-    if lines[0].startswith("|"):
-        rows = [_cells(line) for line in lines if not re.fullmatch(r"[|\s:-]+", line)]
-        return TextBlock("table", rows=tuple(rows))
-    if _ITEM.match(lines[0]):
-        return TextBlock("list", tuple(map(plain, _items(lines))))
-    return TextBlock("paragraph", (plain(" ".join(line.strip().removeprefix("> ") for line in lines)),))
-
-
-def _cells(line: str) -> tuple[str, ...]:
-    return tuple(plain(cell.strip().replace("\\|", "|")) for cell in _CELL.split(line.strip())[1:-1])
-
-
-def _items(lines: list[str]) -> list[str]:
-    """Return each item with its mark, on one line."""
-    found: list[str] = []
-    for line in lines:
-        if _ITEM.match(line):
-            found.append(line)
-        else:
-            found[-1] += f" {line.strip()}"
-    return found
-
-
-def plain(text: str) -> str:
-    """Return a text without the marks of Markdown; what stands between backticks stays as it is."""
-    pieces = _CODE.split(_LINK.sub(r"\1", text))
-    return "".join(piece if place % 2 else _STRONG.sub(r"\1\2", piece) for place, piece in enumerate(pieces))
+    rows: Sequence[Sequence[str]] = ()
 
 
 def render_page(blocks: Sequence[TextBlock], width: int) -> str:

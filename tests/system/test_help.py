@@ -43,7 +43,7 @@ def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld
 def test_a_topic_is_readable_in_eighty_columns(offline: CliWorld, name: str) -> None:
     ran = offline.call("help", name, env={"COLUMNS": "80"})
     # What is to be typed stands as it is.
-    text = [each for each in pages.parse(pages.find_topic(name).read_text("utf-8")) if each.kind != "code"]
+    text = [each for each in pages.find_topic(name) if each.kind != "code"]
     too_wide = [line for line in pages.render_page(text, 78).splitlines() if len(line) > 78]
     assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, pages.TOPICS[name], [])
 
