@@ -28,7 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies, properties
-from azguard.resources.copies import PENDING, SUCCESS, Copied, PinnedSource, SourceMovedError
+from azguard.resources.copies import PENDING, SUCCESS, Copied, PinnedSource
 from azguard.resources.properties import has_metadata
 from azguard.times import say_count
 from azguard.wire.call import call
@@ -129,10 +129,10 @@ def copy(given: BlobCopy) -> BlobCopied:
         try:
             with refusals.explain_refusal(given.target, given.conditions, given.deadline):
                 settled, under = _write(given, pinned)
-        except SourceMovedError as error:
+        except Changed as error:
             moved += 1
-            if pinned is None or not given.follows_source:
-                raise error.refusal from error
+            if error.facts.get("side") != "source" or pinned is None or not given.follows_source:
+                raise
             if given.deadline.passed:
                 raise refusals.to_gave_up(given.source, moved) from error
             continue
@@ -141,7 +141,7 @@ def copy(given: BlobCopy) -> BlobCopied:
 
 def _write(given: BlobCopy, pinned: PinnedSource | None) -> tuple[Settled[Mapping[str, Any]], Conditions]:
     settings = given.settings
-    if settings.keeps_tags and pinned is not None and pinned.has_tags:
+    if settings.keeps_tags and pinned is not None and pinned.found.tag_count:
         tags = refusals.fetch_tags(given.source, None, given.deadline)
         tags.pop(fences.TAG, None)
         settings = replace(settings, tags={**tags, **(settings.tags or {})})
@@ -159,7 +159,7 @@ def _choose_metadata(given: BlobCopy, pinned: PinnedSource | None) -> Mapping[st
         return given.settings.metadata
     if given.has_lineage:
         return pinned.metadata
-    if not pinned.has_lineage:
+    if KEY not in pinned.found.metadata:
         return None
     return pinned.metadata or {KEY: _NO_HISTORY}
 
@@ -181,7 +181,7 @@ def _attempt(
         return send_until_settled(request, given.deadline)
     except AzguardError as error:
         found = copies.judge_refusal(error, given.source, pinned, conditions, given.deadline)
-        if isinstance(found, Changed) and conditions.creates_only:
+        if isinstance(found, Changed) and conditions.creates_only and found.facts["side"] == "destination":
             # The documentation has 412 for what is there already, and the emulator 409.
             found = found.as_kind(Exists, message=f"{given.target} exists already")
         if found is error:
@@ -237,14 +237,14 @@ def _is_copy_of(found: Any, source: Target) -> bool:
 def _to_result(
     given: BlobCopy, pinned: PinnedSource | None, settled: Settled[Mapping[str, Any]], under: Conditions, moved: int
 ) -> BlobCopied:
-    answer = settled.answer
+    answer, source = settled.answer, None if pinned is None else pinned.found
     return BlobCopied(
         **describe_write(given.target, under.guard, settled),
         source=copies.describe(given.source, given.target),
-        source_etag=None if pinned is None else pinned.etag,
+        source_etag=None if source is None else source.etag,
         version_id=answer.get("version_id"),
-        content_length=None if pinned is None else pinned.content_length,
-        blob_type=None if pinned is None else pinned.blob_type,
+        content_length=None if source is None else source.size,
+        blob_type=None if source is None else source.blob_type,
         copy_id=answer.get("copy_id"),
         copy_status=answer.get("copy_status"),
         conflicts=moved,

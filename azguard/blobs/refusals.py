@@ -240,6 +240,8 @@ def explain_refusal(target: Target, conditions: Conditions, deadline: Deadline) 
     try:
         yield
     except Changed as error:
+        if error.facts.get("side") == "source":
+            raise
         raise describe_conflict(error, target, deadline) from error
     except Exists as error:
         if not conditions.never_read:

@@ -48,6 +48,7 @@ from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_s
 from azguard.resources import copies, properties
 from azguard.resources.copies import PENDING, SUCCESS, Copied
 from azguard.times import say_count
+from azguard.wire.answers import Answer
 from azguard.wire.operations.shares import FILE_COPY
 
 # What azguard keeps in the metadata is about the source alone.
@@ -84,18 +85,6 @@ class FileCopy:
     #: Whether that bounds the whole copy, and not the time without progress.
     is_strict: bool
     op: str
-
-
-@frozen
-class _FileSource:
-    """The version of a source that is copied."""
-
-    etag: str
-    size: int
-    content_type: str | None
-    metadata: Mapping[str, str]
-    #: Attributes and times of a file, as they are sent; empty of a blob.
-    smb: Mapping[str, Any]
 
 
 @frozen
@@ -141,7 +130,9 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
     if given.source.address == given.target.address and given.source.account is given.target.account:
         raise UsageError("the two addresses are the same", address=str(given.target.address))
     source = _read_version(given.source, given.source_etag, given.deadline)
-    metadata = source.metadata if given.settings.metadata is None else given.settings.metadata
+    metadata = given.settings.metadata
+    if metadata is None:
+        metadata = {key: value for key, value in source.metadata.items() if key.lower() not in _OWN}
     version = NewVersion(
         target=given.target,
         metadata=metadata,
@@ -155,7 +146,7 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
         _await_end(begun, source, tell)
         _keep_apart(begun)
         _check_unchanged(given.source, source, given.deadline.fresh())
-        smb = _choose_smb(given.settings, source, found)
+        smb = _choose_smb(given, source, found)
         settled, after = replacing.put_in_place(version, begun.made, found, guarding_by, smb)
         # Renamed, it is not there any more.
         begun.made.forget()
@@ -164,11 +155,11 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
     return _to_copied(begun, version, source, settled, after, found)
 
 
-def _choose_smb(settings: FileCopySettings, source: _FileSource, found: Any | None) -> dict[str, Any]:
+def _choose_smb(given: FileCopy, source: Answer, found: Any | None) -> dict[str, Any]:
     """Return attributes, times and permission: as given, else those of the source or of the version replaced."""
-    chosen = choose_smb(SmbProperties(), found)
-    if settings.keeps_info:
-        chosen.update(source.smb)
+    settings, chosen = given.settings, choose_smb(SmbProperties(), found)
+    if settings.keeps_info and given.source.kind is Kind.FILE:
+        chosen.update(choose_smb(SmbProperties(), source, ("attributes", "created", "written")))
     if settings.keeps_permission:
         chosen.pop("permission_key", None)
     return {**chosen, **choose_smb(settings.smb, None)}
@@ -177,7 +168,7 @@ def _choose_smb(settings: FileCopySettings, source: _FileSource, found: Any | No
 def _to_copied(
     begun: _Begun,
     version: NewVersion,
-    source: _FileSource,
+    source: Answer,
     settled: Settled[Any],
     metadata: Mapping[str, str],
     found: Any | None,
@@ -186,9 +177,9 @@ def _to_copied(
     return FileCopied(
         **describe_write(given.target, given.conditions.guard, settled),
         source=copies.describe(given.source, given.target),
-        source_etag=source.etag,
+        source_etag=quote_etag(source.etag),
         content_length=source.size,
-        content_type=source.content_type,
+        content_type=source.content_settings.content_type,
         copy_id=begun.copy_id,
         copy_status=SUCCESS,
         created=version.is_creation,
@@ -197,29 +188,24 @@ def _to_copied(
     )
 
 
-def _read_version(source: Target, etag: str | None, deadline: Deadline) -> _FileSource:
+def _read_version(source: Target, etag: str | None, deadline: Deadline) -> Answer:
     try:
         found = properties.fetch(source, Conditions(), deadline)
     except (NotFound, Forbidden, Unauthenticated) as error:
         raise copies.to_unread(error, source) from error
     if etag not in (None, quote_etag(found.etag)):
         raise _to_changed(source, str(etag), quote_etag(found.etag))
-    return _FileSource(
-        etag=quote_etag(found.etag),
-        size=found.size,
-        content_type=found.content_settings.content_type,
-        metadata={key: value for key, value in (found.metadata or {}).items() if key.lower() not in _OWN},
-        smb=_read_smb(source, found),
-    )
+    return found
 
 
-def _check_unchanged(source: Target, version: _FileSource, deadline: Deadline) -> None:
+def _check_unchanged(source: Target, version: Answer, deadline: Deadline) -> None:
+    etag = quote_etag(version.etag)
     try:
         found = quote_etag(properties.fetch(source, Conditions(), deadline).etag)
     except NotFound as error:
-        raise _to_changed(source, version.etag, None) from error
-    if found != version.etag:
-        raise _to_changed(source, version.etag, found)
+        raise _to_changed(source, etag, None) from error
+    if found != etag:
+        raise _to_changed(source, etag, found)
 
 
 def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
@@ -228,12 +214,6 @@ def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
     # The directory of the destination was there: it is a source in the same account.
     is_of_source = isinstance(error, NotFound) and error.service_code == "ResourceNotFound"
     return copies.to_unreadable(error, source) if is_of_source else error
-
-
-def _read_smb(source: Target, found: Any) -> dict[str, Any]:
-    if source.kind is not Kind.FILE:
-        return {}
-    return choose_smb(SmbProperties(), found, ("attributes", "created", "written"))
 
 
 def _to_changed(source: Target, expected: str, current: str | None) -> Changed:
@@ -296,7 +276,7 @@ def _find_begun(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
     return Finding(Verdict.UNKNOWN) if found.copy.id is None else Finding(Verdict.COMMITTED, {"copy_id": found.copy.id})
 
 
-def _await_end(begun: _Begun, source: _FileSource, tell: Callable[[int, int | None], None]) -> None:
+def _await_end(begun: _Begun, source: Answer, tell: Callable[[int, int | None], None]) -> None:
     given, made = begun.given, begun.made
     left, last = given.patience, -1
     for pause in copies.pauses():

@@ -32,10 +32,11 @@ from azguard.guards.resolve import Conditions
 from azguard.naming import same_host
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, drop_lineage
+from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import WOULD_ABORT, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import properties
+from azguard.wire.answers import Answer
 from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Condition
 
@@ -267,47 +268,28 @@ def to_unreadable(error: AzguardError, source: Target) -> AzguardError:
 class PinnedSource:
     """The one version of a source that a copy takes."""
 
-    etag: str
-    content_length: int
-    blob_type: str | None
-    #: Without azguard's own key, whose history is the source's.
-    metadata: Mapping[str, str]
-    #: Whether the source has a lineage, which the service would copy.
-    has_lineage: bool
-    has_tags: bool
+    found: Answer
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Return those without azguard's own key, whose history is the source's."""
+        return drop_lineage(self.found.metadata)
 
     @property
     def condition(self) -> dict[str, str]:
         """Return the request header by which the copy takes this version alone."""
-        return {Condition.SOURCE_IF_MATCH.header: self.etag}
-
-
-class SourceMovedError(Exception):
-    """The source is no longer the version that was pinned; ``refusal`` says so to the caller."""
-
-    def __init__(self, refusal: Changed) -> None:
-        self.refusal = refusal
-        super().__init__(refusal.message)
+        return {Condition.SOURCE_IF_MATCH.header: self.found.etag}
 
 
 def pin_source(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> PinnedSource:
     """Return the version of a source that is there now, if the conditions on the source hold for it."""
     headers = {_as_on_a_read(name): value for name, value in conditions.items()}
     try:
-        found = properties.fetch(source, Conditions(headers=headers), deadline)
+        return PinnedSource(properties.fetch(source, Conditions(headers=headers), deadline))
     except (Changed, NotModified) as error:
         raise to_changed(error, source) from error
     except (NotFound, Forbidden, Unauthenticated) as error:
         raise to_unread(error, source) from error
-    metadata = found.metadata or {}
-    return PinnedSource(
-        etag=found.etag,
-        content_length=found.size,
-        blob_type=found.blob_type,
-        metadata=drop_lineage(metadata),
-        has_lineage=KEY in metadata,
-        has_tags=bool(found.tag_count),
-    )
 
 
 def judge_refusal(
@@ -315,12 +297,9 @@ def judge_refusal(
 ) -> AzguardError:
     """Return the refusal of a copy, with the side that was refused; ``conditions`` are those on the destination."""
     if error.service_code == "SourceConditionNotMet" or isinstance(error, NotModified):
-        raise SourceMovedError(to_changed(error, source)) from error
+        return to_changed(error, source)
     if error.service_code == UNREADABLE:
-        found = judge_unreadable(error, source)
-        if isinstance(found, Changed):
-            raise SourceMovedError(found) from error
-        return found
+        return judge_unreadable(error, source)
     if error.service_code == "BlobNotFound" and isinstance(error, NotFound):
         return to_unreadable(error, source)
     # The emulator has one code for both sides.
@@ -328,7 +307,7 @@ def judge_refusal(
         still_holds = conditions.expected_etag == (getattr(error.seen, "etag", None) or "")
         is_of_source = still_holds if pinned is None else _has_moved(source, pinned, deadline)
         if is_of_source:
-            raise SourceMovedError(to_changed(error, source)) from error
+            return to_changed(error, source)
     if isinstance(error, (Changed, Exists)):
         return error.but(facts={**error.facts, "side": "destination"})
     return error
@@ -336,7 +315,7 @@ def judge_refusal(
 
 def _has_moved(source: Target, pinned: PinnedSource, deadline: Deadline) -> bool:
     try:
-        return bool(properties.fetch(source, Conditions(), deadline.fresh()).etag != pinned.etag)
+        return bool(properties.fetch(source, Conditions(), deadline.fresh()).etag != pinned.found.etag)
     except AzguardError:
         return True
 
@@ -376,10 +355,11 @@ def read_pieces(source: Target, conditions: Mapping[str, str], deadline: Deadlin
         UsageError: it is empty.
     """
     pinned = pin_source(source, conditions, deadline)
-    if not pinned.content_length:
+    length = pinned.found.size
+    if not length:
         raise UsageError(f"the source {source} is empty", address=str(source.address), reason="source_is_empty")
-    for offset in range(0, pinned.content_length, _PIECE_BYTES):
-        yield SourcePiece(source, pinned, offset, min(_PIECE_BYTES, pinned.content_length - offset))
+    for offset in range(0, length, _PIECE_BYTES):
+        yield SourcePiece(source, pinned, offset, min(_PIECE_BYTES, length - offset))
 
 
 @contextmanager
@@ -390,7 +370,4 @@ def explain_piece(piece: object, conditions: Conditions, deadline: Deadline) -> 
     except AzguardError as error:
         if not isinstance(piece, SourcePiece):
             raise
-        try:
-            raise judge_refusal(error, piece.source, piece.pinned, conditions, deadline) from error
-        except SourceMovedError as moved:
-            raise moved.refusal from error
+        raise judge_refusal(error, piece.source, piece.pinned, conditions, deadline) from error

@@ -502,7 +502,7 @@ MUTANTS = (
         "a copy takes any version of its source",
         "2, single writes",
         "azguard/resources/copies.py",
-        "return {Condition.SOURCE_IF_MATCH.header: self.etag}",
+        "return {Condition.SOURCE_IF_MATCH.header: self.found.etag}",
         "return {}",
         "copy, of a source that changes",
     ),
