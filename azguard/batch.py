@@ -14,7 +14,7 @@ import shlex
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -75,6 +75,8 @@ class LineEnd:
     error: Mapping[str, Any] | None = None
     #: What its command told on stderr besides.
     messages: str = field(default="", metadata=columns.UNPRINTED)
+    #: What is to be done once it is told.
+    once_told: Sequence[Callable[[], object]] = field(default=(), metadata=columns.UNPRINTED)
     #: Its place among the lines that say something.
     position: int = field(default=0, metadata=columns.UNPRINTED)
 

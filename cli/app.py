@@ -27,8 +27,8 @@ def run(argv: list[str]) -> int:
     try:
         signals.end_in_order()
         status = 0 if _tell_of_itself(argv) else _parse_and_call(facts)
-        errors.deliver(sys.stdout, status)
-        facts.note_told()
+        if errors.deliver(sys.stdout, status):
+            facts.note_told()
     except BaseException as error:  # noqa: BLE001  # the one place where every end becomes an exit status
         # Not a call: Python runs a signal's handler where a function begins.
         signals.state.over = True

@@ -13,7 +13,7 @@ from azguard.cli import signals
 from azguard.cli.output import terminal
 from azguard.cli.output.stream import silence, tell_of_read
 from azguard.documents import controls
-from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
+from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, Partial, UsageError
 from azguard.frozen import frozen, mutable
 
 if TYPE_CHECKING:
@@ -85,23 +85,29 @@ def report(error: BaseException, facts: Facts, environ: Mapping[str, str]) -> in
         return _CLOSED_PIPE
     known = _as_known(error)
     status = error.status if isinstance(error, signals.EndedBySignal) else known.exit_code
-    deliver(sys.stdout, status)
+    is_delivered = deliver(sys.stdout, status)
     _tell(_words(error, known, facts, environ))
+    # What came before either error has been told.
+    if is_delivered and isinstance(known, (Partial, Interrupted)):
+        facts.note_told()
     return status
 
 
-def deliver(stream: TextIO, status: int = 0) -> None:
-    """Flush the result of a run that ends with a status; a reader that has gone is no failure."""
+def deliver(stream: TextIO, status: int = 0) -> bool:
+    """Flush the result of a run that ends with a status, and return whether it went; a reader may have gone."""
     # A signal must not deny work that is done, and must not wait for a reader that has stopped.
     signals.hasten(status or OutputFailed.exit_code)
     try:
         stream.flush()
     except BrokenPipeError:
         silence(stream)
+        return False
     except OutputFailed:
         silence(stream)
         if not status:
             raise
+        return False
+    return True
 
 
 def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Mapping[str, str]) -> str:

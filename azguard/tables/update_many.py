@@ -10,7 +10,9 @@ Not guaranteed: entities that begin to match while the query is under way may or
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import field, replace
+from io import BytesIO
 from pathlib import Path
 
 from azguard.accounts.account import Target
@@ -126,6 +128,8 @@ class ManyUpdates:
     patience: Deadline
     #: The folder of the journals of writes.
     journals: Path
+    #: The ops whose journals are deleted once the summary is told, a line each: they may be very many.
+    untold: BytesIO = field(default_factory=BytesIO)
     #: Called with each event of an update.
     tell: Callable[[Target, Deadline, str], None] = lambda target, deadline, text: None
     #: Called with what the caller has to know although an update ended well.
@@ -159,7 +163,14 @@ class ManyUpdates:
             journal=WriteJournal(self.journals, plan.op, keyed=self.key is not None),
             tell=lambda text: self.tell(target, deadline, text),
             warn=self.warn,
+            once_told=lambda _: self.untold.write(f"{plan.op}\n".encode()),
         )
+
+    def forget(self) -> None:
+        """Delete the records of the updates whose end is known, which the summary has told."""
+        for op in self.untold.getvalue().split():
+            with suppress(OSError):  # as WriteJournal.forget: if it stays, the next run settles it again
+                (self.journals / op.decode()).unlink()
 
 
 def update_all(

@@ -94,6 +94,9 @@ class WriteJournal:
             text += f" {_IN_LEDGER}"
         if change is not None:
             text += f" {_CHANGE}{change.hex()}"
+        self._keep(text)
+
+    def _keep(self, text: str) -> None:
         try:
             self._write(f"{text}\n".encode("ascii"))
         except OSError:
@@ -112,6 +115,17 @@ class WriteJournal:
     def _open(self, flags: int) -> None:
         self.close()
         self._descriptor = locked_file.open_and_try(self._path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+    def leave(self) -> bool:
+        """Let go of the file, whose write is known to this run, until ``forget``; return whether there is one.
+
+        Its change is deleted there: a run with the key of another change then asks the resource, which tells.
+        """
+        if self._kept is None:
+            return False
+        self._keep(" ".join(word for word in self._kept.split() if not word.startswith(_CHANGE)))
+        self.close()
+        return True
 
     def forget(self) -> None:
         """Delete the record, because the outcome of every write is known, and let go of the file."""

@@ -337,7 +337,7 @@ class UpdateHooks:
     #: Where the write in doubt is recorded for the next run of the same op; None records nothing.
     journal: WriteJournal | None = None
     #: Called with what deletes that record, to be done once the end of the update is told. By default it is done now.
-    once_told: Callable[[Callable[[], None]], None] = lambda forget: forget()
+    once_told: Callable[[Callable[[], None]], object] = lambda forget: forget()
 
 
 class UpdateResult(NamedTuple):

@@ -144,11 +144,11 @@ class UpdateRun:
             journal.record_unknown(left.etag, self._digest, in_ledger=self._is_in_ledger(left))
         if left is not None:
             journal.close()
-        elif self.result is None:
-            journal.forget()
-        else:
+        elif self.result is not None and journal.leave():
             # A run that is killed before it has told its end leaves the record to the next one.
             self.tools.once_told(journal.forget)
+        else:
+            journal.forget()
 
     @property
     def _digest(self) -> bytes | None:

@@ -196,11 +196,10 @@ class LineWork:
             except Exception as failure:  # noqa: BLE001  # as in app.run: every end becomes an exit status
                 error = errors.describe(failure, self.facts, os.environ)
                 code = error["exit_code"]
-        self.facts.note_told()
         if self.ready is not None:
             self.ready.env.release()
         result, messages = _read_result(self.streams.read_back("stdout")), self.streams.read_back("stderr")
-        return LineEnd(self.line.id, self.line.number, code, result, error, messages)
+        return LineEnd(self.line.id, self.line.number, code, result, error, messages, self.facts.once_told)
 
     def _call(self) -> int:
         if self.ready is None:

@@ -179,6 +179,9 @@ class _Results(Lines):
     def show(self, done: Done) -> None:
         """Show how a line ended, or whether it can be run."""
         super().show(done)
+        if not self._is_broken:
+            for each in done.result.once_told:
+                each()
         self.count_one()
 
     def keep_wrong(self, done: Done) -> None:

@@ -185,6 +185,7 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
             def tell_counts(found: object) -> None:
                 progress.hide()
                 counts.show(found)
+                env.once_told.append(many.forget)
 
             update_many.update_all(many, given.jobs, tell, tell_counts)
         return

@@ -180,9 +180,9 @@ class UpdateRules(Rules):
             return ghost
         kind, op, text = event
         assert kind == "disk"
-        before = dict(ghost.disk).get(op)
-        # The change stands behind the version.
-        if self._others.get(who) == "changes" and text and before and before.split()[1:] != text.split()[1:]:
+        # The change stands behind the version, until its run knows how it ended.
+        changes = [line.split()[1:] for line in (dict(ghost.disk).get(op), text) if line]
+        if self._others.get(who) == "changes" and len(changes) > 1 and all(changes) and changes[0] != changes[1]:
             raise Violation(f"{who} sends another change under the key of a write that is not settled")
         return ghost._replace(disk=with_pair(ghost.disk, op, text))
 

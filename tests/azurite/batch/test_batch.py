@@ -220,6 +220,17 @@ def test_a_second_run_with_keys_changes_nothing(cli: CliWorld, site: str) -> Non
     assert {json.loads(content)["n"] for content in read_all(cli, site).values()} == {5}
 
 
+def test_a_line_whose_end_was_not_told_is_not_applied_again(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", "--content", '{"n": 1}')
+    words = ("batch", "-f", str(cli.file("lines", f"safe-update {site}/a --increment n --op-id k")))
+    with open("/dev/full", "wb") as full:
+        running = cli.begin_fork(*words, stdin=subprocess.DEVNULL, stdout=full)
+        running.communicate()
+    client(cli, site).get_blob_client("a").set_blob_metadata({})
+    again = cli.call(*words)
+    assert (running.returncode, statuses(again), read_all(cli, site)) == (73, {1: 74}, {"a": b'{"n": 2}'})
+
+
 def test_answers_that_are_lost_double_nothing(cli: CliWorld, site: str) -> None:
     count = [0]
 

@@ -192,6 +192,27 @@ def test_a_key_makes_a_second_run_a_no_op(cli: CliWorld, orders: TableClient) ->
     assert counts(orders) == every(2)
 
 
+def test_a_key_whose_summary_was_not_told_is_not_applied_again(cli: CliWorld, orders: TableClient) -> None:
+    words = ("safe-update", f"table:{orders.table_name}", "--where", NEW, *INCREMENT, "--op-id", "k")
+    with open("/dev/full", "wb") as full:
+        running = cli.begin_fork(*words, stdout=full)
+        running.communicate()
+    for row in counts(orders):
+        orders.upsert_entity({"PartitionKey": "eu", "RowKey": row, "n": 2, "status": "new"}, UpdateMode.REPLACE)
+    again = cli.call(*words)
+    assert (running.returncode, again.code, counts(orders)) == (73, 20, every(2))
+    assert told(again)[1] == summary(orders, matched=10, unknown=10)
+
+
+def test_a_key_whose_summary_was_told_leaves_nothing_on_this_machine(cli: CliWorld, orders: TableClient) -> None:
+    orders.upsert_entity({"PartitionKey": "eu", "RowKey": "00003", "n": "one", "status": "new"}, UpdateMode.REPLACE)
+    ran = update(cli, orders, *INCREMENT, "--op-id", "k")
+    update_line = ["safe-update", f"table:{orders.table_name}", "--where", NEW, *INCREMENT, "--op-id", "l"]
+    cli.call("batch", stdin=json.dumps(update_line).encode())
+    changed = [n for row, n in counts(orders).items() if row != "00003"]
+    assert (ran.code, changed, list((cli.root / ".cache" / "attempts").iterdir())) == (20, [3] * 9, [])
+
+
 def test_a_key_turns_back_no_row_that_was_as_wanted_and_names_one_change(cli: CliWorld, orders: TableClient) -> None:
     everywhere = {"where": "PartitionKey eq 'eu'"}
     first = update(cli, orders, "--set-string", "status=new", "--op-id", "k", **everywhere).json

@@ -194,6 +194,15 @@ def test_a_key_whose_other_change_is_in_doubt_is_refused_before_any_request(tmp_
     assert WriteJournal(tmp_path, OP, keyed=True).read_pending() == "E0"
 
 
+def test_a_change_that_was_applied_and_not_told_yet_is_no_doubt_to_the_next_one(tmp_path: Path) -> None:
+    store = stored(b"1")
+    journals = [WriteJournal(tmp_path, OP, keyed=True) for _ in range(2)]
+    tools = [UpdateHooks(journal=each, once_told=lambda forget: None) for each in journals]
+    update(FakeResource(store, iter(())), UpdatePlan(plus_one, OP, **keyed()), store.clock.deadline(), tools[0])
+    with pytest.raises(Exists, match="applied at"):
+        update(FakeResource(store, iter(())), UpdatePlan(same, OP, **keyed(ANOTHER)), store.clock.deadline(), tools[1])
+
+
 def test_of_two_runs_at_once_with_two_changes_one_is_applied_and_the_other_refused() -> None:
     store = stored(b"1")
 
