@@ -7,7 +7,7 @@ A range that is read or written is locked meanwhile. Which operations look at lo
 import enum
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from azguard.emulators.files import smb_client
 from azguard.emulators.files.answers import ServiceError
@@ -87,17 +87,42 @@ class _Target:
     lease_id: str | None
 
 
-class Arbiter:
-    """Opens files over SMB for REST, and keeps those open that are leased."""
+class Smb:
+    """Serves the shares of one emulator over SMB, opens files for REST, and keeps those open that are leased."""
 
-    def __init__(self, client: SmbClient) -> None:
-        self._client = client
+    def __init__(self, account: str, key: str, host: str, port: int) -> None:
+        """Start Samba; port 0 takes a free one. ``key`` is the account's key in base64, and the password.
+
+        Raises:
+            PortTaken: the port is taken.
+            Unserved: Samba is not installed, or does not start.
+        """
+        self._samba = Samba(account, key, host, port)
+        #: The port that it listens on.
+        self.port = self._samba.port
+        self._client = SmbClient(self._samba.host, self.port, account, key)
         #: The handles of leases, by the numbers of share and file.
         self._leases: dict[tuple[int, int], OpenSmbFile] = {}
         self._files: dict[tuple[str, str], threading.Lock] = {}
         self._mutex = threading.Lock()
 
-    def restore(self, store: Store) -> None:
+    def begin(self, store: Store) -> None:
+        with store.transaction():
+            self.publish(store)
+        store.smb = SambaFiles(self._samba, self._client)
+        self._restore(store)
+
+    def publish(self, store: Store) -> None:
+        """Serve just those shares that are there now; inside a transaction. Samba closes all that is open of others."""
+        for name in self._samba.publish(store.list_smb_folders()):
+            self._leases = {key: handle for key, handle in self._leases.items() if handle.share != name}
+            self._client.forget_share(name)
+
+    def stop(self) -> None:
+        self._client.close()
+        self._samba.stop()
+
+    def _restore(self, store: Store) -> None:
         """Open what is leased since an earlier run."""
         with store.transaction():
             leased = [
@@ -108,12 +133,7 @@ class Arbiter:
             ]
         for share, node in leased:
             with suppress(Refused):
-                self._keep(share, node, self._open(share, node, Opens.LEASE, _LONGEST_SECONDS))
-
-    def forget_share(self, name: str) -> None:
-        """Forget what was open of a share that is deleted: Samba has closed it."""
-        self._leases = {key: handle for key, handle in self._leases.items() if handle.share != name}
-        self._client.forget_share(name)
+                self._keep(share, node)
 
     @contextmanager
     def admit(self, store: Store, request: FileRequest, opens: Opens) -> Iterator[None]:
@@ -165,7 +185,7 @@ class Arbiter:
                 raise
             return
         if opens is Opens.LEASE:
-            self._keep(share, node, handle)
+            self._leases[share.root, node.id] = handle
             return
         stack.callback(handle.close)
         self._lock_range(stack, handle, request, target)
@@ -175,7 +195,7 @@ class Arbiter:
         held = self._leases.get((share.root, node.id))
         if held is not None and not held.is_open():
             self._leases.clear()
-            self.restore(store)
+            self._restore(store)
         return self._leases.get((share.root, node.id))
 
     def _open(self, share: ShareRecord, node: Node, opens: Opens, seconds: float) -> OpenSmbFile:
@@ -214,10 +234,10 @@ class Arbiter:
             self._drop(share, node)
         elif known is not None and is_leased and not is_held:
             with suppress(Refused):
-                self._keep(share, known, self._open(share, known, Opens.LEASE, _LONGEST_SECONDS))
+                self._keep(share, known)
 
-    def _keep(self, share: ShareRecord, node: Node, handle: OpenSmbFile) -> None:
-        self._leases[share.root, node.id] = handle
+    def _keep(self, share: ShareRecord, node: Node) -> None:
+        self._leases[share.root, node.id] = self._open(share, node, Opens.LEASE, _LONGEST_SECONDS)
 
     def _drop(self, share: ShareRecord, node: Node) -> None:
         held = self._leases.pop((share.root, node.id), None)
@@ -237,9 +257,8 @@ def _find_targets(store: Store, request: FileRequest, opens: Opens) -> list[_Tar
             _Target(share, node, how, lease_id)
             for asked, how, lease_id in _find_paths(request, opens)
             if (share := store.database.find_share(asked.share, asked.query.get("sharesnapshot", "")))
-            and not share.snapshot
             and store.serves_smb(share)
-            and (node := store.find(share, asked.path)) is not None
+            and (node := store.find(share.root, asked.path)) is not None
             and (node.kind != DIRECTORY or (how in _OF_DIRECTORIES and node.path))
         ]
 
@@ -290,39 +309,3 @@ def _translate(error: Refused, targets: list[_Target]) -> ServiceError:
     if error.status == smb_client.SHARING_VIOLATION and is_directory:
         return ServiceError("CannotDeleteFileOrDirectory")
     return ServiceError(_CODES.get(error.status, "SharingViolation"))
-
-
-class Smb:
-    """Serves the shares of one emulator over SMB."""
-
-    def __init__(self, account: str, key: str, host: str, port: int) -> None:
-        """Start Samba; port 0 takes a free one. ``key`` is the account's key in base64, and the password.
-
-        Raises:
-            PortTaken: the port is taken.
-            Unserved: Samba is not installed, or does not start.
-        """
-        self._samba = Samba(account, key, host, port)
-        self._client = SmbClient(self._samba.host, self._samba.port, account, key)
-        self._arbiter = Arbiter(self._client)
-        #: The port that it listens on.
-        self.port = self._samba.port
-
-    def begin(self, store: Store) -> None:
-        with store.transaction():
-            self.publish(store)
-        store.smb = SambaFiles(self._samba, self._client)
-        self._arbiter.restore(store)
-
-    def publish(self, store: Store) -> None:
-        """Serve just those shares that are there now; inside a transaction."""
-        gone = self._samba.publish(store.list_smb_folders())
-        for folder in gone:
-            self._arbiter.forget_share(folder)
-
-    def admit(self, store: Store, request: FileRequest, opens: Opens) -> AbstractContextManager[None]:
-        return self._arbiter.admit(store, request, opens)
-
-    def stop(self) -> None:
-        self._client.close()
-        self._samba.stop()

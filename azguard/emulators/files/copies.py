@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from azguard.emulators.files import answers, leases, signatures
 from azguard.emulators.files.answers import FileAnswer, ServiceError
-from azguard.emulators.files.database import FILE, Node, PendingCopy, ShareRecord
+from azguard.emulators.files.database import FILE, Node, PendingCopy
 from azguard.emulators.files.directories import join
 from azguard.emulators.files.disk import check_name
 from azguard.emulators.files.request import (
@@ -60,20 +60,20 @@ def look_elsewhere(request: FileRequest, key: bytes, now: float) -> FileRequest:
 
 def copy(store: Store, request: FileRequest) -> FileAnswer:
     """Copy a file over another, whose lease stays; metadata come along unless some are given."""
-    share = store.get_share(request)
+    root = store.get_share(request).root
     check_name(request.path)
     url = request.require("x-ms-copy-source")
-    node, _ = make_file(store, share, request, over_read_only=request.flag("x-ms-file-copy-ignore-readonly"))
+    node, _ = make_file(store, root, request, over_read_only=request.flag("x-ms-file-copy-ignore-readonly"))
     source = _find(store, request)
     node.content, node.ranges = source.content, source.ranges
     node.metadata = check_metadata(request.metadata) or source.metadata
     apply_smb_properties(store, node, request, new=True, source=source)
     if request.foreign is None:
-        store.disk.copy_file((source.root, source.path), share.root, node.path)
+        store.disk.copy_file((source.root, source.path), node.root, node.path)
         node.size = source.size
         complete(store, node, url)
     else:
-        store.disk.make_file(share.root, node.path, 0)
+        store.disk.make_file(node.root, node.path, 0)
         begin(store, node, request.foreign)
     told = {name: node.copy[name] for name in ("x-ms-copy-id", "x-ms-copy-status")}
     return FileAnswer(202, {**node.version_headers, **told})
@@ -81,8 +81,7 @@ def copy(store: Store, request: FileRequest) -> FileAnswer:
 
 def abort(store: Store, request: FileRequest) -> FileAnswer:
     """Stop a copy that is pending."""
-    share = store.get_share(request)
-    node = store.get_file(share, request.path)
+    node = store.get_file(request)
     leases.check_write(node.lease, request.lease_id, store.now())
     abort_copy(store, node, request.query.get("copyid", ""))
     return FileAnswer(204)
@@ -111,16 +110,14 @@ def _find_source_range(request: FileRequest) -> tuple[int, int]:
     return (start, end) if value else (0, end - start)
 
 
-def make_file(
-    store: Store, share: ShareRecord, request: FileRequest, *, over_read_only: bool = False
-) -> tuple[Node, bool]:
+def make_file(store: Store, root: int, request: FileRequest, *, over_read_only: bool = False) -> tuple[Node, bool]:
     """Return the node of a file that is made, and whether it takes the place of another, whose lease and id stay."""
-    parent = store.require_parent(share, request.path)
-    found = store.find(share, request.path)
+    parent = store.require_parent(root, request.path)
+    found = store.find(root, request.path)
     if found is not None:
         _check_replaced(store, found, over_read_only=over_read_only)
     lease = leases.check_write(found.lease if found else leases.FREE, request.lease_id, store.now())
-    node = store.make_node(share, found.path if found else join(parent, request.path), FILE)
+    node = store.make_node(root, found.path if found else join(parent, request.path), FILE)
     node.lease = lease
     node.id = found.id if found else node.id
     return node, found is not None
@@ -136,20 +133,17 @@ def _check_replaced(store: Store, found: Node, *, over_read_only: bool) -> None:
 
 def _find(store: Store, request: FileRequest) -> Node:
     if request.foreign is not None:
-        return _describe(store, store.get_share(request), request)
-    asked = ask_source(request, request.headers["x-ms-copy-source"])
-    share = store.get_share(asked)
-    return store.get_file(share, asked.path)
+        return _describe(store, request, request.foreign)
+    return store.get_file(ask_source(request, request.headers["x-ms-copy-source"]))
 
 
-def _describe(store: Store, share: ShareRecord, request: FileRequest) -> Node:
+def _describe(store: Store, request: FileRequest, source: ForeignSource) -> Node:
     """Return a node that stands for a source on another server."""
-    node = store.make_node(share, request.path, FILE)
-    if request.foreign is not None:
-        node.content, node.metadata = dict(request.foreign.content), dict(request.foreign.metadata)
-        for header, field in _SMB.items():
-            if header in request.foreign.smb:
-                setattr(node, field, request.foreign.smb[header])
+    node = store.make_node(store.get_share(request).root, request.path, FILE)
+    node.content, node.metadata = dict(source.content), dict(source.metadata)
+    for header, field in _SMB.items():
+        if header in source.smb:
+            setattr(node, field, source.smb[header])
     return node
 
 

@@ -32,50 +32,41 @@ def create(store: Store, request: FileRequest) -> FileAnswer:
     """Create a directory."""
     share = store.get_share(request)
     check_name(request.path)
-    parent = store.require_parent(share, request.path)
-    found = store.find(share, request.path)
+    parent = store.require_parent(share.root, request.path)
+    found = store.find(share.root, request.path)
     if found is not None:
         raise ServiceError("ResourceAlreadyExists" if found.kind == DIRECTORY else "ResourceTypeMismatch")
     path = join(parent, request.path)
-    node = store.make_node(share, path, DIRECTORY)
+    node = store.make_node(share.root, path, DIRECTORY)
     node.metadata = check_metadata(request.metadata)
     apply_smb_properties(store, node, request, new=True)
     store.disk.make_directory(share.root, path)
     store.save(node)
-    return FileAnswer(201, describe_written(store, share, node))
+    return FileAnswer(201, describe_written(store, node))
 
 
 def show(store: Store, request: FileRequest) -> FileAnswer:
     """Return the properties and metadata of a directory."""
-    share = store.get_share(request)
-    node = store.get_directory(share, request.path, reads=True)
-    return FileAnswer(
-        200,
-        {
-            **_describe(store, share, node),
-            **answers.metadata_headers(node.metadata),
-            "x-ms-server-encrypted": "true",
-        },
-    )
+    node = store.get_directory(request, reads=True)
+    headers = {**_describe(store, node), **answers.metadata_headers(node.metadata)}
+    return FileAnswer(200, {**headers, "x-ms-server-encrypted": "true"})
 
 
 def delete(store: Store, request: FileRequest) -> FileAnswer:
     """Delete an empty directory."""
-    share = store.get_share(request)
-    node = store.get_directory(share, request.path)
+    node = store.get_directory(request)
     if not node.path:
         raise ServiceError("InvalidResourceName")
-    if store.disk.list_names(share.root, node.path):
+    if store.disk.list_names(node.root, node.path):
         raise ServiceError("DirectoryNotEmpty")
-    store.disk.remove(share.root, node.path)
-    store.database.remove_node(share.root, node.path)
+    store.disk.remove(node.root, node.path)
+    store.database.remove_node(node.root, node.path)
     return FileAnswer(202)
 
 
 def set_metadata(store: Store, request: FileRequest) -> FileAnswer:
     """Replace the metadata of a directory."""
-    share = store.get_share(request)
-    node = store.get_directory(share, request.path)
+    node = store.get_directory(request)
     node.metadata = check_metadata(request.metadata)
     store.save_changed(node)
     return FileAnswer(200, {**node.version_headers, "x-ms-request-server-encrypted": "true"})
@@ -83,31 +74,27 @@ def set_metadata(store: Store, request: FileRequest) -> FileAnswer:
 
 def set_properties(store: Store, request: FileRequest) -> FileAnswer:
     """Set the attributes, times and permission of a directory."""
-    share = store.get_share(request)
-    node = store.get_directory(share, request.path)
+    node = store.get_directory(request)
     apply_smb_properties(store, node, request, new=False)
     store.save_changed(node)
-    return FileAnswer(200, describe_written(store, share, node))
+    return FileAnswer(200, describe_written(store, node))
 
 
-def find_parent_id(store: Store, share: ShareRecord, node: Node) -> int:
+def find_parent_id(store: Store, node: Node) -> int:
     """Return the id of the directory in which something is."""
     if not node.path:
         return 0
-    parent = store.find(share, parent_of(node.path))
+    parent = store.find(node.root, parent_of(node.path))
     return parent.id if parent else 0
 
 
-def describe_written(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
+def describe_written(store: Store, node: Node) -> dict[str, str]:
     """Return the headers by which a write answers with what it wrote."""
-    return {**_describe(store, share, node), "x-ms-request-server-encrypted": "true"}
+    return {**_describe(store, node), "x-ms-request-server-encrypted": "true"}
 
 
-def _describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
-    return {
-        **node.version_headers,
-        **smb_headers(node, find_parent_id(store, share, node)),
-    }
+def _describe(store: Store, node: Node) -> dict[str, str]:
+    return {**node.version_headers, **smb_headers(node, find_parent_id(store, node))}
 
 
 def join(parent: Node, path: str) -> str:
@@ -143,7 +130,7 @@ def list_shares(store: Store, request: FileRequest) -> FileAnswer:
 def list_directory(store: Store, request: FileRequest) -> FileAnswer:
     """List the files and directories in a directory."""
     share = store.get_share(request)
-    directory = store.get_directory(share, request.path)
+    directory = store.get_directory(request)
     include = _read_include(request)
     prefix = make_key(request.query.get("prefix", ""))
     known = store.database.list_nodes(share.root, directory.path)
@@ -155,7 +142,7 @@ def list_directory(store: Store, request: FileRequest) -> FileAnswer:
         if make_key(name).startswith(prefix) and start + name not in deleted
     }
     keys, marker = answers.take_page(names, _decode(request.query.get("marker")), request.query.get("maxresults"))
-    nodes = [store.refresh(share, start + names[key], known.get(make_key(start) + key)) for key in keys]
+    nodes = [store.refresh(share.root, start + names[key], known.get(make_key(start) + key)) for key in keys]
     root = answers.element(
         "EnumerationResults",
         _echo(request, "prefix", "marker", "maxresults"),

@@ -61,7 +61,7 @@ def close(store: Store, request: FileRequest) -> FileAnswer:
 
 
 def _find(store: Store, share: ShareRecord, request: FileRequest) -> list[OpenHandle]:
-    node = store.get(share, request.path)
+    node = store.get(share.root, request.path)
     if store.smb is None or not store.serves_smb(share):
         return []
     is_recursive = node.kind == DIRECTORY and request.flag("x-ms-recursive")
@@ -76,12 +76,12 @@ def _is_in(node: Node, handle: OpenHandle, *, is_recursive: bool) -> bool:
 
 
 def _describe(store: Store, share: ShareRecord, handle: OpenHandle) -> str:
-    node = store.find(share, handle.path)
+    node = store.find(share.root, handle.path)
     rights = "".join(answers.text("AccessRight", each) for each in handle.access)
     facts = {
         "HandleId": handle.id,
         "FileId": node.id if node else 0,
-        "ParentId": find_parent_id(store, share, node) if node else 0,
+        "ParentId": find_parent_id(store, node) if node else 0,
         "SessionId": handle.session,
         "ClientIp": handle.client,
         "OpenTime": answers.format_date(handle.opened),

@@ -29,7 +29,7 @@ def put(store: Store, request: FileRequest) -> FileAnswer:
     if asked is None or asked[1] is None:
         raise ServiceError("MissingRequiredHeader" if asked is None else "InvalidHeaderValue")
     start, end = asked[0], asked[1]
-    node = get_for_write(store, share, request)
+    node = get_for_write(store, request)
     # The service looks at the source before it looks at the target.
     data = b"" if how == "clear" else _read_data(store, request, end - start)
     if end > node.size:
@@ -55,8 +55,7 @@ def put(store: Store, request: FileRequest) -> FileAnswer:
 
 def show(store: Store, request: FileRequest) -> FileAnswer:
     """List the ranges of a file that have data, or that differ from an older snapshot."""
-    share = store.get_share(request)
-    node = get_for_read(store, share, request)
+    node = get_for_read(store, request)
     asked = read_range(request) or (0, None)
     start, end = asked[0], min(node.size, asked[1] or node.size)
     previous = request.query.get("prevsharesnapshot")
@@ -136,7 +135,7 @@ def _compare(
 
 def _find_old(store: Store, share: ShareRecord, node: Node, *, keeps_renamed: bool) -> Node | None:
     """Return a file as it was in a snapshot; None if it was not there."""
-    there = store.find(share, node.path)
+    there = store.find(share.root, node.path)
     if there is not None and there.id == node.id:
         return there
     same = next((each for each in store.database.list_all_nodes(share.root) if each.id == node.id), None)

@@ -59,7 +59,7 @@ def create(store: Store, request: FileRequest) -> FileAnswer:
     # A creation that failed, such as on a full disk, had the same number.
     store.disk.remove_share(share.root)
     store.disk.make_directory(share.root)
-    root = store.make_node(share, "", DIRECTORY)
+    root = store.make_node(share.root, "", DIRECTORY)
     store.save(root)
     return FileAnswer(201, share.version_headers)
 
@@ -154,7 +154,7 @@ def snapshot(store: Store, request: FileRequest) -> FileAnswer:
     store.database.add_share(new)
     store.disk.copy_share(share.root, new.root)
     for node in store.database.list_all_nodes(share.root):
-        known = store.find(share, node.path)
+        known = store.find(share.root, node.path)
         if known is None:
             continue
         known.root = new.root

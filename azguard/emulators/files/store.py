@@ -154,58 +154,62 @@ class Store:
         if deleted is not None and self.now() < deleted + self.share_deletion_seconds:
             raise ServiceError("ShareBeingDeleted")
 
-    def find(self, share: ShareRecord, path: str) -> Node | None:
+    def find(self, root: int, path: str) -> Node | None:
         """Return a directory or file, as the disk has it now."""
-        known = self.database.find_node(share.root, path)
+        known = self.database.find_node(root, path)
         written = known.path if known else path
-        on_disk = self.disk.find(share.root, written)
+        on_disk = self.disk.find(root, written)
         if on_disk is None:
             if known:
-                self.database.remove_node(share.root, path)
+                self.database.remove_node(root, path)
             return None
-        return self.refresh(share, on_disk, known)
+        return self.refresh(root, on_disk, known)
 
-    def refresh(self, share: ShareRecord, path: str, known: Node | None) -> Node:
+    def refresh(self, root: int, path: str, known: Node | None) -> Node:
         """Return the node at a path; a node that another program made or changed on the disk gets a new version."""
-        is_directory = self.disk.is_directory(share.root, path)
+        is_directory = self.disk.is_directory(root, path)
         if known is None or (known.kind == DIRECTORY) != is_directory:
-            known = self._adopt(share, path, DIRECTORY if is_directory else FILE)
-        elif not is_directory and known.stamp != self.disk.measure(share.root, path):
+            known = self._adopt(root, path, DIRECTORY if is_directory else FILE)
+        elif not is_directory and known.stamp != self.disk.measure(root, path):
             self._note_foreign_write(known)
         return known
 
-    def get(self, share: ShareRecord, path: str) -> Node:
+    def get(self, root: int, path: str) -> Node:
         """Return a directory or file that must be there.
 
         Raises:
             ServiceError: it is not.
         """
-        found = self.find(share, path)
+        found = self.find(root, path)
         if found is None:
-            above = self.find(share, parent_of(path))
+            above = self.find(root, parent_of(path))
             missing = above is None or above.kind != DIRECTORY
             raise ServiceError("ParentNotFound" if missing else "ResourceNotFound")
         return found
 
-    def get_file(self, share: ShareRecord, path: str, *, reads: bool = False) -> Node:
-        return self._get_kind(share, path, FILE, reads=reads)
+    def get_any(self, request: FileRequest) -> Node:
+        """Return the directory or file that a request names. Raises as ``get``."""
+        return self.get(self.get_share(request).root, request.path)
 
-    def get_directory(self, share: ShareRecord, path: str, *, reads: bool = False) -> Node:
-        return self._get_kind(share, path, DIRECTORY, reads=reads)
+    def get_file(self, request: FileRequest, *, reads: bool = False) -> Node:
+        return self._get_kind(request, FILE, reads=reads)
 
-    def require_parent(self, share: ShareRecord, path: str) -> Node:
+    def get_directory(self, request: FileRequest, *, reads: bool = False) -> Node:
+        return self._get_kind(request, DIRECTORY, reads=reads)
+
+    def require_parent(self, root: int, path: str) -> Node:
         """Return the directory in which something is to be made."""
-        found = self.find(share, parent_of(path))
+        found = self.find(root, parent_of(path))
         if found is None or found.kind != DIRECTORY:
             raise ServiceError("ParentNotFound")
         return found
 
-    def make_node(self, share: ShareRecord, path: str, kind: str) -> Node:
+    def make_node(self, root: int, path: str, kind: str) -> Node:
         """Return the node of a new directory or file; the caller fills in the node and saves it."""
         etag, modified = self.next_version()
         time_now = answers.format_time(modified)
         return Node(
-            root=share.root,
+            root=root,
             path=path,
             kind=kind,
             id=self.database.count_up("file-id", 1) << 32 if path else 0,
@@ -250,17 +254,17 @@ class Store:
         self.database.save_permission(key, text)
         return key
 
-    def _get_kind(self, share: ShareRecord, path: str, kind: str, *, reads: bool) -> Node:
-        found = self.get(share, path)
+    def _get_kind(self, request: FileRequest, kind: str, *, reads: bool) -> Node:
+        found = self.get_any(request)
         if found.kind != kind:
             # The service looks for a file to read among the files alone.
             raise ServiceError("ResourceNotFound" if reads else "ResourceTypeMismatch")
         return found
 
-    def _adopt(self, share: ShareRecord, path: str, kind: str) -> Node:
-        new = self.make_node(share, path, kind)
+    def _adopt(self, root: int, path: str, kind: str) -> Node:
+        new = self.make_node(root, path, kind)
         if kind == FILE:
-            new.ranges = self.disk.find_data(share.root, path)
+            new.ranges = self.disk.find_data(root, path)
         self.save(new)
         return new
 

@@ -74,7 +74,7 @@ def test_metadata_keep_the_letters_of_their_names(files: FilesEmulator) -> None:
     _make(files)
 
     assert "x-ms-meta-mixed" in files.ask("HEAD", "work/f").headers
-    assert files.store.find(files.store.database.find_share("work"), "f").metadata == {"Mixed": "Case"}  # type: ignore[arg-type,union-attr]  # both are there
+    assert files.store.find(files.store.database.find_share("work").root, "f").metadata == {"Mixed": "Case"}  # type: ignore[union-attr]  # both are there
 
 
 def test_a_body_that_is_not_what_its_md5_says_is_refused_and_changes_nothing(files: FilesEmulator) -> None:
