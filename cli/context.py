@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from azguard import address
-from azguard.accounts.account import Account, Auth, Target
+from azguard.accounts.account import Account, Auth, Target, read_sas
 from azguard.address import Kind, Location
 from azguard.cli.errors import Facts, SharedState
 from azguard.cli.output.results import Output
@@ -320,8 +320,6 @@ def warn_of_end(target: Target, seconds: float, tell: Callable[[str], None]) -> 
     """
     until = time.time() + seconds
     if target.account.auth is Auth.SAS:
-        from azguard.accounts.account import read_sas
-
         ends = read_sas(target.account.secret or "").ends
         if ends is not None:
             _warn(tell, "the SAS", ends.timestamp(), until, "make one that is valid for longer")

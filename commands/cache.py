@@ -21,7 +21,6 @@ from azguard.times import say_count, span
 
 if TYPE_CHECKING:
     from azguard.cache import kept_files
-    from azguard.cache.kept_files import KeptItem
 
 _DryRun = Annotated[bool, flag("--dry-run", "Show what would be forgotten and deleted; change nothing.")]
 
@@ -199,7 +198,7 @@ def path(env: Environment) -> None:
     env.out.show({"path": str(env.cache.path), "scope": env.scope})
 
 
-def _find_kept(env: Environment) -> Iterator["KeptItem"]:
+def _find_kept(env: Environment) -> Iterator["kept_files.KeptItem"]:
     from azguard.cache import kept_files
 
     return kept_files.find(env.folders.cache, datetime.now(UTC), _list_uses())
@@ -215,7 +214,7 @@ def _list_uses() -> "kept_files.Uses":
     return {folders.HOLD.kind: HoldRecords.may_be_held, folders.EMULATOR.kind: is_running}
 
 
-def _confirm(env: Environment, chosen: list["KeptItem"]) -> None:
+def _confirm(env: Environment, chosen: list["kept_files.KeptItem"]) -> None:
     """List the files to delete, and ask."""
     unused = [each for each in chosen if not each.in_use]
     _tell(env, unused, "to delete")
@@ -227,7 +226,7 @@ def _confirm(env: Environment, chosen: list["KeptItem"]) -> None:
     streams.confirm("delete them?", "nothing was deleted or forgotten")
 
 
-def _end(env: Environment, forgotten: int, chosen: list["KeptItem"], *, is_dry_run: bool) -> None:
+def _end(env: Environment, forgotten: int, chosen: list["kept_files.KeptItem"], *, is_dry_run: bool) -> None:
     from azguard.cache import kept_files
 
     if is_dry_run:
@@ -248,7 +247,7 @@ def _end(env: Environment, forgotten: int, chosen: list["KeptItem"], *, is_dry_r
     )
 
 
-def _tell(env: Environment, items: list["KeptItem"], what: str) -> None:
+def _tell(env: Environment, items: list["kept_files.KeptItem"], what: str) -> None:
     for each in items:
         alone = ", the only copy" if each.row.is_only_copy else ""
         env.out.info(f"{what}: {each.path} ({each.kind}, {span(each.age)} old{alone})")

@@ -17,7 +17,7 @@ from azguard.accounts.account import (
     parse_key,
     parse_sas,
 )
-from azguard.accounts.endpoints import EMULATOR_NAME, SERVICES, VARIABLES, is_loopback
+from azguard.accounts.endpoints import CLOUDS, EMULATOR_NAME, SERVICES, VARIABLES, is_loopback
 from azguard.errors import ConfigError, UsageError
 from azguard.folders import Folders
 from azguard.naming import same_host
@@ -236,8 +236,6 @@ def _merge_proof(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[s
 
 def _check_not_elsewhere(given: Mapping[str, str], ambient: Mapping[str, str]) -> None:
     """See that what proves who is asking, of the environment, is not sent to an endpoint that only an option names."""
-    from azguard.accounts.endpoints import CLOUDS
-
     suffix = given.get("endpoint-suffix")
     if suffix is not None and suffix.strip(".").lower() not in CLOUDS:
         raise _elsewhere("endpoint-suffix", ambient)
@@ -305,14 +303,13 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
 
 def local_emulator(folders: Folders) -> Account:
     """Return the account of the emulator that runs on this machine, or of its usual ports."""
-    from azguard.accounts import account
     from azguard.emulators import azurite_process, files_process
 
     running = azurite_process.load(folders.emulator)
     if running is None:
-        return account.emulator()
+        return emulator()
     files = files_process.find_running(folders.emulator)
-    return account.emulator({**running.ports, **({} if files is None else {"file": files.port})})
+    return emulator({**running.ports, **({} if files is None else {"file": files.port})})
 
 
 def secret(value: str) -> str:

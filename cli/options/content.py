@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
-from azguard.accounts.account import Account, Auth, Target
+from azguard.accounts.account import Account, Auth, Target, parse_sas
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
@@ -34,8 +34,6 @@ from azguard.frozen import frozen
 from azguard.naming import same_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from azguard.files.entries import SmbProperties
     from azguard.guards.resolve import Conditions
     from azguard.resources.copies import SourcePiece
@@ -309,7 +307,6 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
     location = env.location(source, kind)
     own = target.account.endpoints.get(kind.service, "")
     if sas is not None:
-        from azguard.accounts.account import parse_sas
         from azguard.cli.input.accounts import secret
 
         if location.sas is not None:

@@ -19,18 +19,16 @@ from azguard.cli.rules import checked, excludes, only_for
 from azguard.errors import GaveUp, LockLost, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.leases.owners import Owner
+from azguard.leases.owners import Owner, describe_this_process
 from azguard.leases.process_leases import ProcessLeases
-from azguard.leases.state import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, Action, operation_of
+from azguard.leases.state import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, Action, LeaseState, operation_of
 from azguard.requests.deadline import Deadline
 from azguard.times import iso, span
 from azguard.wire import listeners
 
 if TYPE_CHECKING:
     from azguard.leases.breaking import BreakDone, Safeguards
-    from azguard.leases.owners import Owner
     from azguard.leases.shown import LeaseFacts
-    from azguard.leases.state import LeaseState
     from azguard.locks.guarded_run import GuardedCommand
     from azguard.locks.lock_blobs import AcquireSettings, LockRequest
 
@@ -57,12 +55,10 @@ def conditions(env: Environment, target: Target, action: Action | None, lease_id
     return env.conditions(target, operation=operation_of(target, action), lease_id=lease_id)
 
 
-def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> "Owner":
+def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> Owner:
     """Return the owner record of this process; ``command`` is the published part of the command."""
-    from azguard.leases import owners
-
     secrets = redaction.find_secrets(env.shared, env.environ)
-    return owners.describe_this_process(
+    return describe_this_process(
         command,
         reason,
         env.environ,
@@ -71,14 +67,14 @@ def this_process(env: Environment, command: str, reason: str | None = None, *, i
     )
 
 
-def wait_free(env: Environment, target: Target, patience: Deadline) -> "LeaseState":
+def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseState:
     """Wait until a lease is free, saying who holds it."""
     from azguard.leases import shown
 
     return shown.wait_until_free(target, patience, lambda state: say_waiting(env, state), random.SystemRandom().uniform)
 
 
-def say_waiting(env: Environment, state: "LeaseState") -> None:
+def say_waiting(env: Environment, state: LeaseState) -> None:
     """Say who holds the lease that is waited for."""
     from azguard.leases import shown
 
@@ -230,12 +226,12 @@ class LockOptions:
 
         return LockRequest(target, self.slots, self.sequence, self.shared)
 
-    def settings(self, env: Environment, owner: "Owner") -> "AcquireSettings":
+    def settings(self, env: Environment, owner: Owner) -> "AcquireSettings":
         found = acquire_settings(env, owner, self.lease_duration, create=not self.no_create)
         return replace(found, is_fair=self.fair, keeps_log=self.log)
 
 
-def acquire_settings(env: Environment, owner: "Owner", seconds: int, *, create: bool) -> "AcquireSettings":
+def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> "AcquireSettings":
     """Return how a lock is acquired; ``seconds`` is the term of its lease."""
     from azguard.locks import job_locks  # a help text must not wait for it
     from azguard.locks.hold_records import JobScope

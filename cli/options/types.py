@@ -13,7 +13,7 @@ from typing import Any
 from azguard.cache import scope
 from azguard.errors import ConfigError, UsageError
 from azguard.frozen import frozen
-from azguard.times import parse_duration
+from azguard.times import parse_duration, parse_size
 
 _INCLUDED = ("metadata", "snapshots", "versions", "deleted", "tags", "uncommittedblobs", "copy")
 # As az storage writes them in one word: ms is metadata and snapshots.
@@ -105,8 +105,6 @@ def read_seconds(text: str, option: str, least: int, most: int) -> int:
 
 
 def _read_size(text: str, option: str, *, least: int = 0) -> int:
-    from azguard.times import parse_size
-
     bytes_ = parse_size(text)
     if bytes_ is None:
         raise UsageError(f"{option}: {text!r} is not a number of bytes", hint=f"{option} 512, {option} 4MiB")

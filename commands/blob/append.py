@@ -31,8 +31,6 @@ from azguard.wire import listeners
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_FROM_URL, BLOB_SEAL_APPEND_BLOB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from azguard.blobs.content.append_blob import Append, Proof
     from azguard.blobs.content.upload import Settings
     from azguard.resources.copies import SourcePiece
@@ -126,7 +124,7 @@ class AppendOptions(ContentOptions):
             return streams.open_text(self.content)
         return nullcontext() if self.line or self.source_url is not None else streams.source(self.file)
 
-    def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> "Iterator[bytes | SourcePiece]":
+    def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> Iterator["bytes | SourcePiece"]:
         from azguard.blobs.content import append_write
 
         if self.source_url is not None:

@@ -1,6 +1,5 @@
 """``azguard blob``: page."""
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import islice

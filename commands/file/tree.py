@@ -145,8 +145,6 @@ def prune(
 
     Topics: files
     """
-    from azguard.files import files
-
     target = addresses.locate_folder(env, folder, writable=True)
     age = None if older_than is None else timedelta(seconds=older_than)
     pruning = files.Pruning(addresses.guarding(env), env.deadline, older_than=age, only_tells=dry_run)

@@ -17,7 +17,7 @@ from azguard.commands.safe_update.options import TypedEdit, UpdateOptions, Write
 from azguard.documents import formats
 from azguard.frozen import frozen
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-from azguard.updates.recording import LocalRecords, UpdateRequest
+from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest, update_and_record
 from azguard.updates.resource import RAW_OP, UpdatableResource, UpdatePlan, choose_op
 from azguard.wire import listeners
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from azguard.tables.update_many import ManyUpdates
     from azguard.updates.doubt import UpdateStatus
     from azguard.updates.editing import EditTools
-    from azguard.updates.recording import UpdateReport
 
 
 # What was made of a source of a content type is refused by TransformFailed.
@@ -76,16 +75,14 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
     )
 
 
-def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "UpdateReport":
+def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> UpdateReport:
     """Apply an update; to an append blob, text is appended alone."""
-    from azguard.updates import recording
-
     if given.snapshot_first:
         from azguard.blobs import snapshots
 
         return snapshots.update_keeping(request, records(env))
     if not given.only_adds_text(request.target.address):
-        return recording.update_and_record(request, records(env))
+        return update_and_record(request, records(env))
     from azguard.blobs import updates
 
     text = updates.TextEdits(typed_edits.parse_edits(Kind.BLOB, given, typed).edits, env.lease_records, env.reads)

@@ -13,7 +13,7 @@ from azguard.cli.input import streams
 from azguard.commands.safe_update.options import TypedEdit, UpdateOptions
 from azguard.documents import edits, json_text, paths
 from azguard.documents.edits import AppendLine, AppendText, Edit, Increment, JsonPatch, MergePatch, Set, Unset
-from azguard.documents.formats import is_yaml
+from azguard.documents.formats import FILE_COMMAND, FILTER, OutputRule, is_yaml
 from azguard.documents.json_text import LiteralNumber, NotJson
 from azguard.documents.paths import Path, describe
 from azguard.errors import UsageError
@@ -336,8 +336,7 @@ def choose_output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes,
         return lambda source, made, content_type: refuse_made(made, KEY)
     if not given.command or given.is_of_part or target.kind not in (Kind.BLOB, Kind.FILE):
         return lambda source, made, content_type: None
-    from azguard.documents import formats
     from azguard.processes import file_command
 
-    maker = formats.FILE_COMMAND if file_command.names_file(given.command) else formats.FILTER
-    return formats.OutputRule(target.address.name, given.allow_empty, given.any_content, maker).check
+    maker = FILE_COMMAND if file_command.names_file(given.command) else FILTER
+    return OutputRule(target.address.name, given.allow_empty, given.any_content, maker).check

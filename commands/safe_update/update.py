@@ -252,7 +252,6 @@ def edit(
 
     Topics: updates
     """
-    from azguard.commands.safe_update import plans
     from azguard.processes.file_command import Editor
     from azguard.updates import editing as sessions
 
