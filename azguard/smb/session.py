@@ -20,79 +20,70 @@ TRANSIENT = frozenset({0xC000009A, 0xC0000205})
 #: The handle, or what it belongs to, is gone.
 ENDED = frozenset({0xC0000008, 0xC00000C9, 0xC0000128, 0xC0000203, 0xC000035C})
 _PATH_MISSING = 0xC000003A
-_SHARE_MISSING = 0xC00000CC
-# https://learn.microsoft.com/openspecs/windows_protocols/ms-erref/596a1078-e883-4972-9bbc-49e60bebca55
-_NAMES: Mapping[int, str] = {
-    0xC0000008: "STATUS_INVALID_HANDLE",
-    0xC0000022: "STATUS_ACCESS_DENIED",
-    0xC0000033: "STATUS_OBJECT_NAME_INVALID",
-    0xC0000034: "STATUS_OBJECT_NAME_NOT_FOUND",
-    0xC0000035: "STATUS_OBJECT_NAME_COLLISION",
-    _PATH_MISSING: "STATUS_OBJECT_PATH_NOT_FOUND",
-    0xC000003B: "STATUS_OBJECT_PATH_SYNTAX_BAD",
-    0xC0000043: "STATUS_SHARING_VIOLATION",
-    0xC0000054: "STATUS_FILE_LOCK_CONFLICT",
-    0xC0000055: "STATUS_LOCK_NOT_GRANTED",
-    0xC0000056: "STATUS_DELETE_PENDING",
-    0xC000006D: "STATUS_LOGON_FAILURE",
-    0xC0000072: "STATUS_ACCOUNT_DISABLED",
-    0xC000009A: "STATUS_INSUFFICIENT_RESOURCES",
-    0xC00000BA: "STATUS_FILE_IS_A_DIRECTORY",
-    0xC00000C9: "STATUS_NETWORK_NAME_DELETED",
-    _SHARE_MISSING: "STATUS_BAD_NETWORK_NAME",
-    0xC0000103: "STATUS_NOT_A_DIRECTORY",
-    0xC0000128: "STATUS_FILE_CLOSED",
-    0xC0000203: "STATUS_USER_SESSION_DELETED",
-    0xC0000205: "STATUS_INSUFF_SERVER_RESOURCES",
-    0xC000035C: "STATUS_NETWORK_SESSION_EXPIRED",
-}
 # The library counts whole seconds, and none is too short.
 _LEAST_SECONDS = 1.0
 # How a message of the library begins that tells of an answer that did not come; it has no type of its own.
 _TIMED_OUT = "Connection timeout"
 
 
+class SmbRefusal(NamedTuple):
+    """What an NT status means of a file that is to be opened."""
+
+    #: Behind ``STATUS_``.
+    name: str
+    kind: type[AzguardError] = AzguardError
+    #: What happened, with the ``address`` of the file, its ``share``, the ``place``, and the ``code`` of the service.
+    message: str = "the server refused {address}: {code}"
+    reason: str = "smb_refused"
+
+
+# https://learn.microsoft.com/openspecs/windows_protocols/ms-erref/596a1078-e883-4972-9bbc-49e60bebca55
+_STATUSES: Mapping[int, SmbRefusal] = {
+    0xC0000008: SmbRefusal("INVALID_HANDLE"),
+    0xC0000022: SmbRefusal(
+        "ACCESS_DENIED", Forbidden, "the server denies access to {address}", reason="smb_access_denied"),
+    0xC0000033: SmbRefusal(
+        "OBJECT_NAME_INVALID", BadRequest, "SMB takes no such name as {address}", reason="smb_path_malformed"),
+    0xC0000034: SmbRefusal("OBJECT_NAME_NOT_FOUND", NotFound, "there is no {address}", reason="smb_file_missing"),
+    0xC0000035: SmbRefusal("OBJECT_NAME_COLLISION"),
+    _PATH_MISSING: SmbRefusal(
+        "OBJECT_PATH_NOT_FOUND", NotFound, "a directory of {address} is missing", reason="smb_directory_missing"),
+    0xC000003B: SmbRefusal(
+        "OBJECT_PATH_SYNTAX_BAD", BadRequest, "SMB takes no such path as {address}", reason="smb_path_malformed"),
+    0xC0000043: SmbRefusal("SHARING_VIOLATION"),
+    0xC0000054: SmbRefusal("FILE_LOCK_CONFLICT"),
+    0xC0000055: SmbRefusal("LOCK_NOT_GRANTED"),
+    0xC0000056: SmbRefusal("DELETE_PENDING"),
+    0xC000006D: SmbRefusal(
+        "LOGON_FAILURE", Unauthenticated, "the server does not accept the account key", reason="smb_logon_failed"),
+    0xC0000072: SmbRefusal(
+        "ACCOUNT_DISABLED", Unauthenticated, "the server does not accept the account", reason="smb_logon_failed"),
+    0xC000009A: SmbRefusal(
+        "INSUFFICIENT_RESOURCES", Unavailable, "{place} has no room for more: {code}", reason="smb_no_room"),
+    0xC00000BA: SmbRefusal("FILE_IS_A_DIRECTORY", BadRequest, "{address} is a directory", reason="smb_is_directory"),
+    0xC00000C9: SmbRefusal("NETWORK_NAME_DELETED"),
+    0xC00000CC: SmbRefusal("BAD_NETWORK_NAME", NotFound, "there is no share:{share}", reason="smb_share_missing"),
+    0xC0000103: SmbRefusal(
+        "NOT_A_DIRECTORY", BadRequest, "a part of the path of {address} is a file", reason="smb_path_malformed"),
+    0xC0000128: SmbRefusal("FILE_CLOSED"),
+    0xC0000203: SmbRefusal("USER_SESSION_DELETED"),
+    0xC0000205: SmbRefusal(
+        "INSUFF_SERVER_RESOURCES", Unavailable, "{place} has no room for more: {code}", reason="smb_no_room"),
+    0xC000035C: SmbRefusal("NETWORK_SESSION_EXPIRED"),
+}  # fmt: skip
+
+
 def name_of_status(status: int) -> str:
     """Return the name of an NT status, or its number."""
-    return _NAMES.get(status, f"0x{status:08X}")
+    return f"STATUS_{_STATUSES[status].name}" if status in _STATUSES else f"0x{status:08X}"
 
 
 def translate(status: int, lock: FileLock) -> AzguardError:
     """Return the error for a refused request about a file, its share, or the session."""
-    address = lock.name
-    share = lock.target.address.container
-    code = name_of_status(status)
-    if status in TRANSIENT:
-        return Unavailable(
-            f"{lock.place} has no room for more: {code}", address, service_code=code, reason="smb_no_room"
-        )
-    known: Mapping[int, SmbRefusal] = {
-        0xC0000022: SmbRefusal(Forbidden, f"the server denies access to {address}", reason="smb_access_denied"),
-        0xC000006D: SmbRefusal(
-            Unauthenticated, "the server does not accept the account key", reason="smb_logon_failed"
-        ),
-        0xC0000072: SmbRefusal(Unauthenticated, "the server does not accept the account", reason="smb_logon_failed"),
-        0xC0000034: SmbRefusal(NotFound, f"there is no {address}", reason="smb_file_missing"),
-        _PATH_MISSING: SmbRefusal(NotFound, f"a directory of {address} is missing", reason="smb_directory_missing"),
-        _SHARE_MISSING: SmbRefusal(NotFound, f"there is no share:{share}", reason="smb_share_missing"),
-        0xC00000BA: SmbRefusal(BadRequest, f"{address} is a directory", reason="smb_is_directory"),
-        0xC0000103: SmbRefusal(BadRequest, f"a part of the path of {address} is a file", reason="smb_path_malformed"),
-        0xC0000033: SmbRefusal(BadRequest, f"SMB takes no such name as {address}", reason="smb_path_malformed"),
-        0xC000003B: SmbRefusal(BadRequest, f"SMB takes no such path as {address}", reason="smb_path_malformed"),
-    }
-    if status not in known:
-        return AzguardError(f"the server refused {address}: {code}", address, service_code=code, reason="smb_refused")
-    found = known[status]
-    values = {"share": share, "directory": address.partition(":")[2].rpartition("/")[0]}
-    return found.kind(found.message, address, service_code=code, reason=found.reason, values=values)
-
-
-class SmbRefusal(NamedTuple):
-    """What a status means."""
-
-    kind: type[AzguardError]
-    message: str
-    reason: str
+    found, code = _STATUSES.get(status, SmbRefusal("", reason="smb_refused")), name_of_status(status)
+    values = {"share": lock.target.address.container, "directory": lock.name.partition(":")[2].rpartition("/")[0]}
+    message = found.message.format(address=lock.name, place=lock.place, code=code, **values)
+    return found.kind(message, lock.name, service_code=code, reason=found.reason, values=values)
 
 
 @dataclass
