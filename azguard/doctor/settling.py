@@ -188,16 +188,10 @@ def _acquire(stage: CheckStage) -> Act:
     return Act(lambda: actions.acquire(blob, lease_id, LEASE_SECONDS, Conditions(), _patience()))
 
 
-def _renew(stage: CheckStage) -> Act:
+def _hold(do: Callable[[Target, Conditions, Deadline], object], stage: CheckStage) -> Act:
     blob = stage.make(Kind.BLOB)
     held = Conditions(lease_id=stage.lease(blob)[1])
-    return Act(lambda: actions.renew(blob, held, _patience()))
-
-
-def _release(stage: CheckStage) -> Act:
-    blob = stage.make(Kind.BLOB)
-    held = Conditions(lease_id=stage.lease(blob)[1])
-    return Act(lambda: actions.release(blob, held, _patience()))
+    return Act(lambda: do(blob, held, _patience()))
 
 
 def _create_room(kind: Kind, stage: CheckStage) -> Act:
@@ -249,8 +243,8 @@ _WRITES = (
     SettlingWrite("append to a blob", "blob.append_block", _append),
     SettlingWrite("delete a blob", "blob.delete", _delete_blob),
     SettlingWrite("acquire a lease", "blob.lease_acquire", _acquire, requests=2),
-    SettlingWrite("renew a lease", "blob.lease_renew", _renew, is_basic=False),
-    SettlingWrite("release a lease", "blob.lease_release", _release),
+    SettlingWrite("renew a lease", "blob.lease_renew", partial(_hold, actions.renew), is_basic=False),
+    SettlingWrite("release a lease", "blob.lease_release", partial(_hold, actions.release)),
     SettlingWrite("insert an entity", "table.entity_insert", _insert, requests=2),
     SettlingWrite("safe-update of an entity", "table.entity_update", _update_entity, requests=4),
     SettlingWrite("safe-update with a ledger", "table.batch", _update_with_ledger, is_basic=False),
