@@ -153,7 +153,7 @@ class PutContentOptions(HeaderOptions, ContentOptions):
 
 @frozen
 class SmbPropertyOptions:
-    """What SMB clients see."""
+    """What SMB clients see: the fields of ``SmbProperties``, as typed."""
 
     attributes: Annotated[
         str | None,
@@ -169,13 +169,7 @@ class SmbPropertyOptions:
     def build(self) -> "SmbProperties":
         from azguard.files.entries import SmbProperties
 
-        return SmbProperties(
-            attributes=self.attributes,
-            created=self.created,
-            written=self.written,
-            changed=self.changed,
-            permission_key=self.permission_key,
-        )
+        return SmbProperties(**vars(self))
 
 
 #: Of a command that sets nothing else.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
+from azguard.blobs import listing
 from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.options import common
@@ -49,8 +50,6 @@ def show(env: Environment, blob: common.Blob) -> None:
 
     Topics: conditions
     """
-    from azguard.blobs import listing
-
     target = env.locate(blob, Kind.BLOB)
     env.out.show(listing.show(target, env.conditions(target), env.deadline))
 
@@ -65,7 +64,6 @@ def exists(env: Environment, blob: common.Blob) -> int:
 
     Topics: conditions
     """
-    from azguard.blobs import listing
     from azguard.resources import lifecycles
 
     target = env.locate(blob, Kind.BLOB)
@@ -115,8 +113,6 @@ def list_(
         azguard blob list site --query '[].name' -o tsv
         azguard blob list site --num-results 100 --show-next-marker
     """
-    from azguard.blobs import listing
-
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
     kinds = list(include or ())
