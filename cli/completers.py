@@ -51,6 +51,7 @@ class TypedLine:
     arguments: Sequence[str] = ()
 
 
+Completer = Callable[[TypedLine, str], list[Candidate]]
 #: Asks an account for what begins with the unfinished word.
 Listing = Callable[[Any, str, TypedLine], Iterator[Candidate]]
 
@@ -84,10 +85,14 @@ def _account(line: TypedLine) -> Any:
     return accounts.choose(line.options, line.environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
 
 
-def _list_of(kind: str, account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
+def list_names(kind: str, account: Any, deadline: Deadline, prefix: str | None, most: int) -> Iterator[str]:
+    """Yield the names of the containers, queues, shares or tables of an account."""
     module, _, function = _LISTS[kind].rpartition(".")
-    for each in getattr(import_module(module), function)(account, Deadline(SECONDS), incomplete or None, _MOST):
-        yield each.name, kind
+    return (each.name for each in getattr(import_module(module), function)(account, deadline, prefix, most))
+
+
+def _list_of(kind: str, account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
+    return ((name, kind) for name in list_names(kind, account, Deadline(SECONDS), incomplete or None, _MOST))
 
 
 def _list_files(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
@@ -195,24 +200,21 @@ files = partial(_in_time, _list_files)
 def file_sources(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return the sources that a file can be copied from: files, and blobs with their prefix."""
     if incomplete.startswith("blob:"):
-        return _complete_prefixed(_NAMED, line, incomplete)
+        return addresses(line, incomplete)
     found = files(line, incomplete)
     return found if "/" in incomplete else [*found, ("blob:", "a blob of the same account")]
 
 
-def entities(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return tables, as the beginning of an entity."""
-    return [(f"{name}/", meaning) for name, meaning in tables(line, incomplete)]
+def _begin(listing: Completer, line: TypedLine, incomplete: str) -> list[Candidate]:
+    return [(f"{name}/", meaning) for name, meaning in listing(line, incomplete)]
 
 
-def messages(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return queues, as the beginning of a message."""
-    return [(f"{name}/", meaning) for name, meaning in queues(line, incomplete)]
-
-
-def addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return addresses of all kinds."""
-    return _complete_prefixed(_NAMED, line, incomplete)
+#: Tables and queues, as the beginning of an entity and of a message.
+entities = partial(_begin, tables)
+messages = partial(_begin, queues)
+#: Addresses of all kinds, and of resources that can be leased.
+addresses = partial(_complete_prefixed, _NAMED)
+leasable_addresses = partial(_complete_prefixed, _LEASABLE)
 
 
 def locks(line: TypedLine, incomplete: str) -> list[Candidate]:
@@ -231,11 +233,6 @@ def kept_versions(line: TypedLine, _incomplete: str) -> list[Candidate]:
     return _in_time(_list_kept, line, "")
 
 
-def leasable_addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return addresses of resources that can be leased."""
-    return _complete_prefixed(_LEASABLE, line, incomplete)
-
-
 def profiles(line: TypedLine, _incomplete: str) -> list[Candidate]:
     """Return the profiles of the configuration file."""
     from azguard.accounts.profiles import load
@@ -248,7 +245,7 @@ def profiles(line: TypedLine, _incomplete: str) -> list[Candidate]:
         return []
 
 
-_BY_KIND: Mapping[str, Callable[[TypedLine, str], list[Candidate]]] = {
+_BY_KIND: Mapping[str, Completer] = {
     "blob": blobs, "container": containers, "table": tables, "entity": entities, "queue": queues, "share": shares,
     "dir": files, "file": files,
 }  # fmt: skip

@@ -5,6 +5,7 @@ It costs requests only on the way to an error, and little time: an explanation i
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from http import HTTPStatus
 from itertools import islice
 
@@ -12,6 +13,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind, parse
 from azguard.blobs.listing import list_blobs
 from azguard.cache.records import Key
+from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.parsing import command_line
 from azguard.cli.words import hints
@@ -157,9 +159,9 @@ def _offer_near_names(env: Environment, error: NotFound, target: Target) -> NotF
 def _near_names(env: Environment, code: str, target: Target) -> list[str]:
     address = target.address
     if code in ("ContainerNotFound", "TableNotFound"):
-        listing = _containers if code == "ContainerNotFound" else _tables
+        kind = "container" if code == "ContainerNotFound" else "table"
         near = _near(address.container, _list_remembered(env, target))
-        return near or _near(address.container, _list_names(env, target, listing))
+        return near or _near(address.container, _list_names(env, target, partial(_list_below_account, kind)))
     if target.kind is not Kind.BLOB or env.reads.find_last(target) is not None:
         return []  # What was read here was there: its name is right.
     folder, _, last = address.short.rpartition("/")
@@ -189,16 +191,8 @@ def _list_names(env: Environment, target: Target, listing: Callable[[Target, Dea
         return []
 
 
-def _containers(target: Target, deadline: Deadline) -> Iterable[str]:
-    from azguard.blobs import containers
-
-    return (each.name for each in containers.list_containers(target.account, deadline, None, _MOST_NAMES))
-
-
-def _tables(target: Target, deadline: Deadline) -> Iterable[str]:
-    from azguard.tables import tables
-
-    return (each.name for each in tables.list_tables(target.account, deadline, None, _MOST_NAMES))
+def _list_below_account(kind: str, target: Target, deadline: Deadline) -> Iterable[str]:
+    return completers.list_names(kind, target.account, deadline, None, _MOST_NAMES)
 
 
 def _blobs(target: Target, deadline: Deadline) -> Iterable[str]:
