@@ -10,9 +10,11 @@ outcome, which the code that notes it has chosen.
 
 import itertools
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The variable that names the file.
 VARIABLE = "AZGUARD_TRACE"
+#: The command of the line of a batch that a thread works on. A thread that begins others tells them.
+line_command: ContextVar[str | None] = ContextVar("line_command", default=None)
 _DIGITS = 12
 _LONGEST_CODE = 64
 _DONE = {
@@ -42,6 +46,8 @@ class _Trace:
         self._command, self._warn = command, warn
         #: The pid and the identity of the process that wrote last: a fork is another one.
         self._process = 0, ""
+        #: The pipe or device that this process has open.
+        self._stream: int | None = None
 
     def write(self, step: str, target: "Target | None", facts: Mapping[str, Any]) -> None:
         """Append a step. A file that cannot be written is said once, and tried no more."""
@@ -55,13 +61,13 @@ class _Trace:
             "at": round(time.time(), 6),
             "process": self._identify(),
             "n": next(self._numbers),
-            "command": self._command,
+            "command": line_command.get() or self._command,
             "step": step,
             **({} if target is None else {"endpoint": target.endpoint, "address": describe(target)}),
             **spelt,
         }
         try:
-            _append(path, json.dumps(line).encode() + b"\n")
+            self._stream = _append(path, json.dumps(line).encode() + b"\n", self._stream)
         except OSError as error:
             self._path = None
             self._warn(f"{VARIABLE}: {path} cannot be written: {error.strerror}")
@@ -70,7 +76,13 @@ class _Trace:
         pid = os.getpid()
         if self._process[0] != pid:
             self._process = pid, f"{pid}.{os.urandom(4).hex()}"
+            # In a process that was forked, the number could be another file's.
+            self._stream = None
         return self._process[1]
+
+    def close(self) -> None:
+        if self._stream is not None:
+            os.close(self._stream)
 
 
 _trace: _Trace | None = None
@@ -80,11 +92,13 @@ _trace: _Trace | None = None
 def into(path: str, command: str, warn: Callable[[str], None]) -> Iterator[None]:
     """Note the steps of a command in a file for the length of a ``with`` block; ``warn`` is told if that fails."""
     global _trace  # noqa: PLW0603  # all threads of a command write into its one trace
-    before, _trace = _trace, _Trace(path, command, warn)
+    before, own = _trace, _Trace(path, command, warn)
+    _trace = own
     try:
         yield
     finally:
         _trace = before
+        own.close()
 
 
 def note(step: str, target: "Target | None" = None, **facts: Any) -> None:
@@ -121,13 +135,23 @@ def describe(target: "Target") -> str:
     return f"entity:{address.folded.parts[0]}/#{digest('/'.join(address.parts[1:]))}"
 
 
-def _append(path: str, line: bytes) -> None:
-    # Opened for each line: a descriptor that stays open could be another file's in a process that was forked.
-    opened = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+def _append(path: str, line: bytes, opened: int | None) -> int | None:
+    """Write a line at the end of what is open or named, and return what stays open: not a file.
+
+    A reader of a pipe has come to its end when no writer has it open. One that is slow is not waited for: it misses
+    lines, and their numbers.
+    """
+    if opened is None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        opened = os.open(path, flags, 0o600)
+    is_file = stat.S_ISREG(os.fstat(opened).st_mode)
     try:
-        os.write(opened, line)
+        with suppress(BlockingIOError):
+            os.write(opened, line)
     finally:
-        os.close(opened)
+        if is_file:
+            os.close(opened)
+    return None if is_file else opened
 
 
 def _keep(value: Any) -> Any:

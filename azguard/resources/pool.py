@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from azguard.errors import AzguardError, OutcomeUnknown
 from azguard.frozen import frozen
-from azguard.requests import commits
+from azguard.requests import commits, trace
 from azguard.wire.connections import CONNECTIONS
 
 # More threads would wait for each other: Python runs one at a time.
@@ -196,7 +196,7 @@ def run_each(
     """
     try:
         # Not threading.Thread, whose start takes locks that a signal can leave locked.
-        _thread.start_new_thread(_drive, (jobs, width, tally, stop))
+        _thread.start_new_thread(_drive, (jobs, width, tally, stop, trace.line_command.get()))
         while not tally.is_over:
             tally.wait()
             tally.report_ended(on_end)
@@ -262,9 +262,9 @@ def _sum(tallies: Iterable[Tally]) -> Counter[str]:
     return sum((each.counts for each in tallies), Counter[str]())
 
 
-def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None]) -> None:
-    """Run the jobs in this and in further threads, which no signal interrupts."""
-    supply = _Supply(jobs, width, tally, stop)
+def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None], command: str | None) -> None:
+    """Run the jobs in this and in further threads, which no signal interrupts; ``command`` is what a trace tells."""
+    supply = _Supply(jobs, width, tally, stop, command)
     supply.work()
     for thread in supply.threads:
         thread.join()
@@ -274,8 +274,11 @@ def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], Non
 class _Supply:
     """Threads that each take a job when they can begin it: to hand jobs over to them would cost a switch for each."""
 
-    def __init__(self, jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None], command: str | None
+    ) -> None:
         self._jobs = iter(jobs)
+        self._command = command
         self._width = width
         self._tally = tally
         self._stop = stop
@@ -288,6 +291,7 @@ class _Supply:
 
     def work(self) -> None:
         """Run jobs until there are no more."""
+        trace.line_command.set(self._command)
         while (job := self._take()) is not None:
             try:
                 self._tally.run(job)

@@ -25,6 +25,7 @@ from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row
 from azguard.errors import AzguardError, UsageError
 from azguard.frozen import frozen
+from azguard.requests import trace
 
 if TYPE_CHECKING:
     from azguard.address import Address as ResourceAddress
@@ -198,7 +199,9 @@ class LineWork:
                 code = error["exit_code"]
         if self.ready is not None:
             self.ready.env.release()
-        result, messages = _read_result(self.streams.read_back("stdout")), self.streams.read_back("stderr")
+            is_lines = _prints_lines(self.ready)
+        result = _read_result(self.streams.read_back("stdout"), is_lines=is_lines)
+        messages = self.streams.read_back("stderr")
         return LineEnd(self.line.id, self.line.number, code, result, error, messages, self.facts.once_told)
 
     def _call(self) -> int:

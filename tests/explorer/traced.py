@@ -182,7 +182,7 @@ class _Recorder(trace._Trace):
         """Leave them to the processes."""
 
 
-def _append(path: str, line: bytes) -> None:
+def _append(path: str, line: bytes, opened: int | None) -> None:
     acting = player.find_acting()
     if acting is not None:
         acting.notes.append(line)

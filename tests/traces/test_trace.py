@@ -1,7 +1,9 @@
 """A trace says each step as its page says, and nothing that is secret or content."""
 
 import ast
+import fcntl
 import json
+import os
 import re
 import uuid
 from collections.abc import Sequence
@@ -140,3 +142,24 @@ def test_many_processes_write_whole_lines_and_leave_none_out(cli: CliWorld) -> N
     for line in _lines(path):
         numbers.setdefault(line["process"], []).append(line["n"])
     assert [len(numbers), [each for each in numbers.values() if each != list(range(1, len(each) + 1))]] == [8, []]
+
+
+def test_a_pipe_is_open_until_the_command_ends_and_a_slow_reader_misses_lines_that_it_can_count(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with trace.into(str(path), "test", pytest.fail):
+            trace.note("one")
+            lines = os.read(reader, 1 << 16).splitlines()
+            with pytest.raises(BlockingIOError):  # no end of file: a writer has it open
+                os.read(reader, 1)
+            for _ in range((fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ) // len(lines[0])) + 1):
+                trace.note("one")
+            lines += os.read(reader, 1 << 20).splitlines()
+            trace.note("one")
+            lines += os.read(reader, 1 << 16).splitlines()
+        numbers = [json.loads(line)["n"] for line in lines]
+        assert (os.read(reader, 1), numbers[-1] > len(numbers)) == (b"", True)
+    finally:
+        os.close(reader)

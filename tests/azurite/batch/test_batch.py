@@ -359,6 +359,19 @@ def test_the_streams_of_lines_do_not_mix(cli: CliWorld, site: str) -> None:
     assert read_all(cli, site) == {str(number): f"{number}\n".encode() * 100 for number in range(60)}
 
 
+def test_a_trace_names_the_command_of_each_line(cli: CliWorld, site: str) -> None:
+    (cli.root / "tree").mkdir()
+    cli.file("tree/x", "1")
+    lines = f"blob put {site}/a --content 1\nblob put tree {site}/v/ -r\nsafe-update {site}/a --append 2\n"
+    play(cli, lines, env={"AZGUARD_TRACE": str(cli.root / "trace")})
+    steps = map(json.loads, (cli.root / "trace").read_text().splitlines())
+    assert {(step["command"], step["address"]) for step in steps} == {
+        ("blob put", f"blob:{site}/a"),
+        ("blob put", f"blob:{site}/v/x"),
+        ("safe-update", f"blob:{site}/a"),
+    }
+
+
 def test_what_a_line_tells_on_stderr_is_told_with_its_number(cli: CliWorld, site: str) -> None:
     ran = play(cli, f"version\nblob show {site}/a --query nothing\nblob list {site} -q\n")
     assert "line 2 (44): " in ran.err
