@@ -197,6 +197,7 @@ class LineWork:
             except Exception as failure:  # noqa: BLE001  # as in app.run: every end becomes an exit status
                 error = errors.describe(failure, self.facts, os.environ)
                 code = error["exit_code"]
+        is_lines = False
         if self.ready is not None:
             self.ready.env.release()
             is_lines = _prints_lines(self.ready)
@@ -207,6 +208,7 @@ class LineWork:
     def _call(self) -> int:
         if self.ready is None:
             raise self.refusal or AssertionError
+        trace.line_command.set(self.facts.command)
         return self.ready.call()
 
 
@@ -264,10 +266,25 @@ def _find_address(env: Environment, text: str, kinds: Sequence[Kind | None]) -> 
         raise
 
 
-def _read_result(shown: str) -> Any:
-    """Parse the output of a command: a JSON value, one value for each line of JSON, or else plain text."""
+def _read_result(shown: str, *, is_lines: bool) -> Any:
+    """Parse the output of a command: a JSON value, a list of its lines where each is one, or else plain text."""
+    if is_lines:
+        return [json.loads(line) for line in shown.split("\n") if line]
     with suppress(ValueError):
         return json.loads(shown) if shown else None
-    with suppress(ValueError):
-        return [json.loads(line) for line in shown.splitlines()]
     return shown
+
+
+def _prints_lines(ready: "ReadyCommand") -> bool:
+    """Return whether a command prints a line of JSON for each item, and none where there is none."""
+    typed, shared, command = ready.params, ready.env.shared, ready.env.command
+    if shared["output"] == "none":
+        return False
+    match command:
+        case "safe-update":
+            return typed["where"] is not None and not typed["dry_run"]
+        case "entity query":
+            return shared.get("query") is None
+        case "cache export":
+            return True
+    return bool(typed.get("recursive")) and command.endswith((" get", " put", " delete"))

@@ -20,7 +20,7 @@ from azguard.cli.parsing.tree import root
 from azguard.commands.batch import run as batch
 from azguard.commands.batch.lines import LineRunner, LineWork
 from azguard.wire import network
-from tests.support import places, thorough
+from tests.support import places, table_world, thorough
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
@@ -345,6 +345,27 @@ def test_a_result_and_an_error_are_those_of_the_line_alone_with_o_json(cli: CliW
     assert [each["result"] for each in done] == [alone[0].json, alone[1].json, None]
     assert done[2]["error"] == alone[2].error | {"request_id": done[2]["error"]["request_id"]}
     assert "--scope mine" in done[2]["error"]["hint"]
+
+
+def test_a_result_of_lines_is_a_list_of_them_also_of_one_or_none(cli: CliWorld, site: str) -> None:
+    table = table_world.table(cli)
+    for folder, names in (("none", ()), ("one", ("a\u2028b",)), ("two", ("a", "b"))):
+        (cli.root / folder).mkdir()
+        for name in names:
+            cli.file(f"{folder}/{name}", "1")
+    cli.call("entity", "insert", f"{table}/p/r", "n:int32=1")
+    lines = [
+        *(
+            ["blob", "put", folder, f"{site}/{folder}/", "-r", "--query", "outcome"]
+            for folder in ("none", "one", "two")
+        ),
+        ["entity", "query", table, "--filter", "n eq 2"],
+        ["entity", "query", table, "--query", "[].n"],
+        ["safe-update", f"table:{table}", "--where", "n eq 1", "--increment", "n", "--query", "matched"],
+        ["blob", "delete", f"{site}/", "-r", "-o", "none"],
+    ]
+    found = [each["result"] for each in told(play(cli, lines, "--ordered", "--jobs", "1"))]
+    assert found == [[], ["created"], ["created"] * 2, [], [1], [1], None]
 
 
 def test_the_streams_of_lines_do_not_mix(cli: CliWorld, site: str) -> None:
