@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from azguard import address, columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
-from azguard.blobs import containers, listing
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
 from azguard.errors import AzguardError, BadRequest, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
+from azguard.resources import properties
 from azguard.resources.lifecycles import is_nowhere
 from azguard.wire.rows import Part
 
@@ -170,30 +170,13 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
         from azguard.resources import parts
 
         return parts.get_policies(target, Conditions(), deadline).etag, None, None
-    if target.kind is Kind.DIR:
-        from azguard.files import directories
-
-        directory = directories.show(target, Conditions(), deadline)
-        return directory.etag, directory.last_modified, None
-    show = _choose_show(target.kind)
     try:
-        found = show(target, Conditions(), deadline)
+        found = properties.fetch(target, Conditions(), deadline)
     except BadRequest as error:
         # The key is for other blobs of those that were read.
         if error.reason != "not_encrypted_with_a_key":
             raise
-        found = show(target._replace(account=replace(target.account, encryption={})), Conditions(), deadline)
-    return found.etag, found.last_modified, found.lease_state
-
-
-def _choose_show(kind: Kind) -> Callable[[Target, Conditions, Deadline], Any]:
-    """Return the function that asks the service for the properties of a resource that can be leased."""
-    if kind is Kind.SHARE:
-        from azguard.files import shares
-
-        return shares.show
-    if kind is Kind.FILE:
-        from azguard.files import files
-
-        return files.show
-    return containers.show if kind is Kind.CONTAINER else listing.show
+        plain = target._replace(account=replace(target.account, encryption={}))
+        found = properties.fetch(plain, Conditions(), deadline)
+    version = properties.describe_version(target.address, found)
+    return version["etag"], version["last_modified"], None if target.kind is Kind.DIR else found.lease.state
