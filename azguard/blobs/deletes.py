@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.blobs import refusals
-from azguard.errors import Changed, UsageError
+from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
@@ -49,10 +49,8 @@ def delete(
     def attempt(under: Conditions) -> Settled[None]:
         return _attempt(target, under, snapshots, deadline, before)
 
-    try:
+    with refusals.explain_refusal(target, conditions, deadline):
         settled, conditions = refusals.write_fenced(target, conditions, deadline, attempt, creates=False)
-    except Changed as error:
-        raise refusals.describe_conflict(error, target, deadline) from error
     return without_time(target, conditions.guard, settled.attempts)
 
 
@@ -63,10 +61,8 @@ def preview(target: Target, conditions: Conditions, deadline: Deadline) -> Writt
         Changed: it is no longer the version the condition names.
         NotFound: there is none.
     """
-    try:
+    with refusals.explain_refusal(target, conditions, deadline):
         found = properties.fetch(target, conditions, deadline)
-    except Changed as error:
-        raise refusals.describe_conflict(error, target, deadline) from error
     is_free = conditions.lease_id is not None or found.lease.status != "locked"
     return Written(
         **properties.describe_version(target.address, found),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import refusals
-from azguard.errors import BadRequest, Changed, Gone, NotFound
+from azguard.errors import BadRequest, Changed, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
@@ -67,14 +67,10 @@ def rewrite(
 
     ``is_proved`` holds a lease meanwhile in any case, which proves whose a write is that leaves no trace.
     """
-    try:
+    with refusals.explain_refusal(target, conditions, deadline):
         if is_proved or (conditions.headers and conditions.expected_etag is None):
             return _rewrite_under_lease(target, conditions, open_records(), deadline, plan)
         return _rewrite_version(target, conditions, deadline, plan)
-    except Changed as error:
-        if isinstance(error, Gone) or error.current_etag is not None:
-            raise
-        raise refusals.describe_conflict(error, target, deadline) from error
 
 
 def _send_settled(
@@ -225,13 +221,11 @@ class TierChange:
             OutcomeUnknown: the answer was lost. A tier does not tell who chose it; only a lease does.
         Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-tier
         """
-        with refusals.explain_gone(self.target, self.conditions.expected_etag):
-            try:
-                return self._make(records)
-            except Changed as error:
-                if error.current_etag is not None:
-                    raise
-                raise refusals.describe_conflict(error, self.target, self.deadline) from error
+        with (
+            refusals.explain_gone(self.target, self.conditions.expected_etag),
+            refusals.explain_refusal(self.target, self.conditions, self.deadline),
+        ):
+            return self._make(records)
 
     def _make(self, records: "LeaseRecords") -> TierSet:
         from azguard.leases import guard

@@ -62,7 +62,8 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
     """
     from azguard.requests.settle import NOTHING_THERE  # which a read does not need
 
-    current = _find_current(error, target, deadline)
+    is_told = isinstance(error, Gone) or error.current_etag is not None
+    current = None if is_told else _find_current(error, target, deadline)
     if current is None:
         return error
     if current is NOTHING_THERE:

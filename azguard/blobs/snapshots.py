@@ -204,7 +204,7 @@ class VersionKeeper:
         except Changed as error:
             told = f"{self.target} changed since you read it"
             # What is there now is told with the write that was meant.
-            raise error.but(message=told, expected_etag=etag, detail=()) from error
+            raise error.but(message=told, expected_etag=etag, current_etag=None, detail=()) from error
         except OutcomeUnknown as error:
             commits.raise_interruption(error)
             told = f"whether {self.target} was kept as a snapshot is not known, so it was not written"

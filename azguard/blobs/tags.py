@@ -24,7 +24,6 @@ from azguard.documents.metadata import as_json, flatten
 from azguard.errors import (
     AzguardError,
     BadRequest,
-    Changed,
     Forbidden,
     NotFound,
     OutcomeUnknown,
@@ -113,16 +112,16 @@ def replace_all(
             address=str(target.address),
             reason="version_not_leasable",
         )
-    with refusals.explain_gone(target, conditions.expected_etag):
-        try:
-            if is_free:
-                return _write(target, tags, conditions, deadline, is_own=False)
-            with guard.hold(target, conditions.lease_id, records, deadline) as held:
-                under = replace(conditions, lease_id=held.lease_id)
-                done = _write(target, tags, under, held.patience, is_own=held.is_own)
-                return done if under.fence is None else _exclude_lower_fences(target, done, held, records)
-        except Changed as error:
-            raise error if error.current_etag else refusals.describe_conflict(error, target, deadline) from error
+    with (
+        refusals.explain_gone(target, conditions.expected_etag),
+        refusals.explain_refusal(target, conditions, deadline),
+    ):
+        if is_free:
+            return _write(target, tags, conditions, deadline, is_own=False)
+        with guard.hold(target, conditions.lease_id, records, deadline) as held:
+            under = replace(conditions, lease_id=held.lease_id)
+            done = _write(target, tags, under, held.patience, is_own=held.is_own)
+            return done if under.fence is None else _exclude_lower_fences(target, done, held, records)
 
 
 def _exclude_lower_fences(target: Target, done: Written, held: guard.GuardLease, records: LeaseRecords) -> Written:

@@ -327,10 +327,8 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
         look=lambda patience: _find_outcome(target, conditions, before, patience),
         expected_etag=conditions.expected_etag,
     )
-    try:
+    with refusals.explain_refusal(target, conditions, deadline):
         settled = send_until_settled(request, deadline)
-    except Changed as error:
-        raise refusals.describe_conflict(error, target, deadline) from error
     return BlobSealed(
         **describe_write(target, conditions.guard, settled),
         blob_type=APPEND_BLOB,
