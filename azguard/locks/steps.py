@@ -104,20 +104,20 @@ class StickyHold:
             ConfigError: the record of it cannot be written.
         """
         plan = self.plan
-        held: HeldLock | None = None
+        taken: list[HeldLock] = []
         with commits.suppress():
             try:
                 # A signal that came during a write is raised once that is settled, and with the lock held.
                 with raise_at_end():
                     deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
-                    held = LockAcquisition(plan.request, plan.settings, deadline).run()
-                    held = self._exclude_late(held)
-                    record = self._stay(held)
+                    taken.append(LockAcquisition(plan.request, plan.settings, deadline).run())
+                    self._exclude_late(taken)
+                    record = self._stay(taken[-1])
                 with ignore_ending():
                     publish(record)
             except BaseException as error:
                 with ignore_ending():
-                    is_free = held is not None and self._give_back(held)
+                    is_free = self._give_back_all(taken)
                 if is_free and isinstance(error, OutcomeUnknown):
                     raise slot_leases.explain_not_acquired(error) from error
                 raise
@@ -165,15 +165,20 @@ class StickyHold:
             plan.holds.save(record)
         return replace(lock, hold=record)
 
-    def _exclude_late(self, held: HeldLock) -> HeldLock:
-        """Give the lease another id where a request for it may come late, which would give it a term again."""
+    def _exclude_late(self, taken: list[HeldLock]) -> None:
+        """Give the lease another id where a request for it may come late, which would give it a term again.
+
+        While the change is in doubt, both ids are among those that were taken.
+        """
+        (held,) = taken
         if not held.may_come_late:
-            return held
+            return
         settings, lease_id = self.plan.settings, str(uuid.uuid4())
         settings.records.add(held.target, lease_id, held.seconds)
+        taken.append(replace(held, lease_id=lease_id, may_come_late=False))
         actions.change(held.target, lease_id, Conditions(lease_id=held.lease_id), settings.patience_now())
         settings.records.remove(held.target, held.lease_id)  # One that comes after the release ends with its term.
-        return replace(held, lease_id=lease_id, may_come_late=False)
+        taken.remove(held)
 
     def _stay(self, held: HeldLock) -> HoldRecord:
         assert held.record is not None
@@ -213,6 +218,14 @@ class StickyHold:
             # One that comes late, after the release, would lock it for ever, were it of a version that is still there.
             again = owner_records.leave(target, lease_id, owner, patience)
             self.plan.settings.records.record_move(target, again)
+
+    def _give_back_all(self, taken: list[HeldLock]) -> bool:
+        """Release what was taken; return whether something was, and all is known not to be held.
+
+        Once the first id is released, a change of it that comes late is refused.
+        """
+        ends = [self._give_back(each) for each in taken]
+        return bool(ends) and all(ends)
 
     def _give_back(self, held: HeldLock) -> bool:
         """Release a lock that could not be held so; return whether it is known not to be held."""

@@ -210,17 +210,18 @@ def _stay(process: Process, until: HeldUntil) -> tuple[StickyHold, JobLock | Non
     request, holds = LockRequest(target(process)), _Holds(process)
     plan = HoldPlan(request, settings(process), _UNTIL_SECONDS, holds, JobScope(_SCOPE, None))
     sticky = StickyHold(plan, until)
-    held = acquire(process, request, process.deadline(60.0))
+    taken = [acquire(process, request, process.deadline(60.0))]
     try:
-        held = sticky._exclude_late(held)
-        record = sticky._stay(held)
+        sticky._exclude_late(taken)
+        record = sticky._stay(taken[-1])
     except AzguardError as error:
-        is_free = sticky._give_back(held)
+        is_free = sticky._give_back_all(taken)
         if isinstance(error, (Changed, Locked)):
             return sticky, None
         if is_free and isinstance(error, OutcomeUnknown):
             raise slot_leases.explain_not_acquired(error) from error
         raise
+    (held,) = taken
     process.tell("holds", _find_end(record), held.fence, held.lease_id, PATH, 1, False)
     return sticky, job_locks.of_hold(held.target, record)
 

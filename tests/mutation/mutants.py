@@ -602,8 +602,8 @@ MUTANTS = (
         "a late copy gives a lock without a process a term again",
         "5.10",
         "azguard/locks/steps.py",
-        "        if not held.may_come_late:\n            return held\n",
-        "        return held\n",
+        "        if not held.may_come_late:\n            return\n",
+        "        return\n",
         "hold, for ever",
     ),
     Mutant(

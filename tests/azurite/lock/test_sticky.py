@@ -7,6 +7,7 @@ import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from azure.core.exceptions import ResourceModifiedError
@@ -16,7 +17,8 @@ from azguard import address
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.leases import owner_records
+from azguard.errors import OutcomeUnknown
+from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.locks.held_lock import OverdueLock
 from azguard.requests.calls import ServiceClock
@@ -189,6 +191,20 @@ def test_a_lost_answer_keeps_no_environment_from_a_freeze(world: Locks, what: st
         lease = world.blob(lock).get_blob_properties().lease
         assert (owner["until"], owner["lease_id"], lease.duration) == (held["until"], held["lease_id"], "infinite")
         assert (through.call("lock", "release", lock).code, world.left(lock)) == (0, NOTHING)
+
+
+def test_a_change_of_the_id_whose_outcome_is_unknown_leaves_no_lease(world: Locks) -> None:
+    lock, change = world.new(), actions.change
+    world.blob(lock).upload_blob(b"")
+
+    def lose(*words: Any) -> None:
+        change(*words)
+        raise OutcomeUnknown("sent, and not answered")
+
+    late = Rule("PUT lease:acquire", 1, Fault.DROP)
+    with proxy.running(world.cli.port, by_rules([late])) as between, patch.object(actions, "change", lose):
+        ran = world.cli.through(between.port).call("lock", "hold", lock, "--sticky", *REASON)
+    assert (ran.code, world.state(lock)) == (53, "available")
 
 
 def test_a_lock_that_another_held_before_it_was_frozen_is_not_frozen(world: Locks) -> None:
