@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from azguard import address
 from azguard.accounts.account import Account, Auth, Target, read_sas
 from azguard.address import Kind, Location
+from azguard.cache.scope import find_job, find_scope
 from azguard.cli.errors import Facts, SharedState
 from azguard.cli.output.results import Output
 from azguard.errors import AzguardError, ConfigError, UsageError
@@ -84,17 +85,13 @@ class Environment:
     @cached_property
     def scope(self) -> str:
         """Return whose reads guard this run's writes."""
-        from azguard.cache.scope import find_scope
-
         named = self.shared.get("scope")
         return self.common.keep(("scope", named), lambda: find_scope(named, self.environ))
 
     @cached_property
     def job(self) -> str | None:
         """Return the CI job of this run, as records name it; None outside of CI."""
-        from azguard.cache import scope
-
-        return scope.find_job(self.environ)
+        return find_job(self.environ)
 
     @cached_property
     def holds(self) -> "HoldRecords":

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -11,14 +11,13 @@ from azguard.cli.input import streams
 from azguard.cli.nouns import Look, Noun
 from azguard.cli.options import common
 from azguard.cli.parsing.tree import Group
-from azguard.errors import UsageError
+from azguard.documents import metadata
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import SeenVersion, parse_blob_etag
 from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
+from azguard.resources import parts
 from azguard.wire.rows import Operation, Part
-
-if TYPE_CHECKING:
-    from azguard.guards.versions import SeenVersion
-    from azguard.resources.parts import Policies
 
 # What a part is called, and its command.
 _WORDS = {
@@ -111,26 +110,16 @@ def declare_policies(
 
     Topics: {noun.topic}
     """
-    commands = declare_part(app, noun, Part.ACL, reads, _get_policies, note)
+    commands = declare_part(app, noun, Part.ACL, reads, parts.get_policies, note)
     declare_set(commands, noun, Part.ACL, writes, replace or _replace_compared, text)
 
 
-def _get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    from azguard.resources import parts
-
-    return parts.get_policies(target, conditions, deadline)
-
-
 def _replace_compared(env: Environment, target: Target, wanted: Any, conditions: Conditions) -> Any:
-    from azguard.resources import parts
-
     return parts.replace_policies(target, wanted, conditions, env.deadline)
 
 
 def _record_set(env: Environment, target: Target, part: Part, done: Any) -> None:
-    from azguard.resources.parts import Rewritten
-
-    if isinstance(done, Rewritten):
+    if isinstance(done, parts.Rewritten):
         record_replaced(env, target, part, done)
     else:
         _record(env, target, part, done)
@@ -192,82 +181,52 @@ def _deliver_part(env: Environment, target: Target, part: Part, found: Any, line
 
 def _get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
     from azguard.files.entries import drop_own
-    from azguard.resources.parts import get_metadata
 
-    return get_metadata(target, conditions, deadline, drop_own)
+    return parts.get_metadata(target, conditions, deadline, drop_own)
 
 
 _Texts = dict[str, str]
 
 
-def read_metadata(texts: _Texts | None, file: str | None) -> "tuple[_Texts, SeenVersion | None]":
+def read_metadata(texts: _Texts | None, file: str | None) -> tuple[_Texts, SeenVersion | None]:
     """Return the metadata to set, and the version that the file with them came with.
 
     Raises:
         UsageError: they are malformed.
     """
-    from azguard.documents import metadata
-    from azguard.requests.lineage import KEY
-
     return _read(texts, file, "--metadata KEY=VALUE", lambda value: metadata.parse(value, KEY))
 
 
-def read_tags(texts: _Texts | None, file: str | None) -> "tuple[_Texts, SeenVersion | None]":
+def read_tags(texts: _Texts | None, file: str | None) -> tuple[_Texts, SeenVersion | None]:
     """Return the index tags to set, and the version that the file with them came with.
 
     Raises:
         UsageError: they are malformed.
     """
-    from azguard.documents import metadata
-
     return _read(texts, file, "--tags KEY=VALUE", metadata.parse_tags)
 
 
 def _read(
     texts: _Texts | None, file: str | None, typed: str, parse: Callable[[object], Any]
-) -> "tuple[_Texts, SeenVersion | None]":
+) -> tuple[_Texts, SeenVersion | None]:
     if texts:
         return texts, None
     found = parse(streams.read_json(file, typed))
     return found.value, _read_seen(found.etag)
 
 
-def read_policies(file: str | None, kind: Kind) -> "tuple[Policies, SeenVersion | None]":
+def read_policies(file: str | None, kind: Kind) -> tuple[parts.Policies, SeenVersion | None]:
     """Return the access policies to set, and the version that the file with them came with.
 
     Raises:
         UsageError: they are malformed.
     """
-    from azguard.documents import metadata
-    from azguard.resources import parts
-
     document = streams.read_json(file)
     return parts.parse_policies(document, parts.POLICY_RULES[kind]), _read_seen(
         metadata.take_part(document, "policies").etag
     )
 
 
-def _read_seen(etag: str | None) -> "SeenVersion | None":
+def _read_seen(etag: str | None) -> SeenVersion | None:
     """Return the version that a file names; it guards the write of what is in it."""
-    from azguard.guards.versions import SeenVersion, parse_blob_etag
-
     return None if etag is None else SeenVersion(parse_blob_etag(etag))
-
-
-def find_version_of(env: Environment, target: Target, file: str) -> "SeenVersion":
-    """Return the version that came with a copy of a resource on this machine.
-
-    Raises:
-        UsageError: the file cannot be read, or it is no copy that this scope has read.
-    """
-    from azguard.guards.versions import SeenVersion
-
-    with streams.source(file) as stream:
-        copy = streams.copy(stream)
-    known = None if copy is None else env.reads.recall(target, copy)
-    if known is None or known.copy is None or known.other is not None:
-        raise UsageError(
-            f"--version-of: {file} came with no version of {target}",
-            hint=f"name the version: --etag ETAG, or read it: azguard {target.kind} get {target} -f FILE",
-        )
-    return SeenVersion(known.copy.etag)

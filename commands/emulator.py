@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
+from azguard.accounts.account import from_connection_string
 from azguard.cli.context import Environment
 from azguard.cli.options.types import DURATION, PORT, TEXT, ValueType
 from azguard.cli.parsing import command_line
@@ -167,7 +168,6 @@ def run(
     Examples:
         azguard emulator run -- azguard container create site
     """
-    from azguard.accounts.account import from_connection_string
     from azguard.processes import child
 
     command_line.require_divider(command, env.argv)

@@ -23,7 +23,11 @@ from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.address import Address, Kind
+from azguard.errors import AzguardError, OutcomeUnknown
 from azguard.frozen import frozen
+from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+from azguard.requests.lineage import fresh_op
+from azguard.updates.local_runs import LocalQueue
 from azguard.updates.resource import UpdateHooks, UpdatePlan
 from azguard.wire import sdk
 
@@ -169,11 +173,7 @@ def _safe_update(target: Target, queues: Path) -> IncrementOutcome:
     """Count as ``azguard safe-update ADDRESS --increment count`` does."""
     from azguard.blobs.updates import BlobContent
     from azguard.documents import edits, paths
-    from azguard.errors import AzguardError, OutcomeUnknown
-    from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-    from azguard.requests.lineage import fresh_op
     from azguard.updates import update
-    from azguard.updates.local_runs import LocalQueue
 
     deadline = Deadline(_SAFE_SECONDS)
     increment = edits.Increment(paths.parse("count"), 1)

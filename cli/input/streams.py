@@ -17,6 +17,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO
 from azguard.atomic_files import find_descriptor, open_in_place, remove_left
 from azguard.cli import signals
 from azguard.cli.output import terminal
+from azguard.cli.output.json_form import to_json_form
+from azguard.cli.output.stream import build_output_failed
 from azguard.cli.parsing.rows import flag
 from azguard.cli.rules import excludes, needs
 from azguard.errors import Interrupted, UsageError
@@ -188,9 +190,6 @@ def write_json(path: Path, result: object) -> None:
         OutputFailed: it cannot be written, as on a full disk.
     """
     import json
-
-    from azguard.cli.output.json_form import to_json_form
-    from azguard.cli.output.stream import build_output_failed
 
     text = json.dumps(to_json_form(result), indent=2, ensure_ascii=False) + "\n"
     try:

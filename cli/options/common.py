@@ -128,7 +128,7 @@ VersionOf = Annotated[
         TEXT,
         rules=(
             excludes("--version-of", "--recursive --etag --last-writer-wins"),
-            checked("--version-of", "a file that azguard wrote, or put", "parts.find_version_of"),
+            checked("--version-of", "a file that azguard wrote, or put", "content.find_version_of"),
         ),
     ),
 ]

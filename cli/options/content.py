@@ -31,6 +31,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import Rule, any_of, at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.frozen import frozen
+from azguard.guards.versions import SeenVersion
 from azguard.naming import same_host
 
 if TYPE_CHECKING:
@@ -318,6 +319,23 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
         )
     public = Account(location.account_name or "", {kind.service: location.endpoint}, Auth.ANONYMOUS)
     return Target(public, location.address)
+
+
+def find_version_of(env: Environment, target: Target, file: str) -> SeenVersion:
+    """Return the version that came with a copy of a resource on this machine.
+
+    Raises:
+        UsageError: the file cannot be read, or it is no copy that this scope has read.
+    """
+    with streams.source(file) as stream:
+        copy = streams.copy(stream)
+    known = None if copy is None else env.reads.recall(target, copy)
+    if known is None or known.copy is None or known.other is not None:
+        raise UsageError(
+            f"--version-of: {file} came with no version of {target}",
+            hint=f"name the version: --etag ETAG, or read it: azguard {target.kind} get {target} -f FILE",
+        )
+    return SeenVersion(known.copy.etag)
 
 
 def declare_abort(app: Group, noun: Noun, operation: "Operation", note: str = "") -> None:

@@ -12,6 +12,7 @@ from azguard.cli.rules import Rule, checked, excludes, needs
 from azguard.errors import Changed, UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import resolve
 from azguard.resources import pool
 
 if TYPE_CHECKING:
@@ -287,8 +288,6 @@ class TreeGetOptions(TreeCopyOptions):
 
 def _check_conditions(env: "Environment", operation: "Operation", store: "TreeStore") -> RequestedConditions:
     """Return the conditions; refuse those, and properties, that no file can have, once and before any request."""
-    from azguard.guards.resolve import resolve
-
     asked = RequestedConditions.of(env.shared)
     any_file = store.locate(f"{store.prefix}x")
     store.settings(any_file.address.name)

@@ -10,6 +10,7 @@ from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
+from azguard.address import is_snapshot_time
 from azguard.cache import scope
 from azguard.errors import ConfigError, UsageError
 from azguard.frozen import frozen
@@ -135,8 +136,6 @@ def _read_pairs(texts: Sequence[str], option: str, *, ignore_case: bool = True) 
 
 
 def _read_snapshot(text: str, option: str) -> str:
-    from azguard.address import is_snapshot_time
-
     if not is_snapshot_time(require_text(text, option)):
         raise UsageError(f"{option}: {text!r} is no snapshot", hint="it looks like 2026-11-21T10:00:00.0000000Z")
     return text

@@ -17,6 +17,7 @@ from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules import excludes
 from azguard.errors import AzguardError
 from azguard.frozen import frozen
+from azguard.leases.owners import make_digest
 from azguard.times import say_count
 
 if TYPE_CHECKING:
@@ -137,6 +138,4 @@ class HoldingsView:
 
 def digests_of_scope(env: Environment) -> frozenset[str]:
     """Return by what records name the leases that this scope holds."""
-    from azguard.leases.owners import make_digest
-
     return frozenset(make_digest(each.lease_id) for each in env.cache.list_held(env.scope))

@@ -9,7 +9,7 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.content import DownloadOptions, PutContentOptions, SpanOptions
+from azguard.cli.options.content import DownloadOptions, PutContentOptions, SpanOptions, find_version_of
 from azguard.cli.options.trees import Folder, TreeGetOptions, TreeOptions, TreePutOptions, refuse_second
 from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import argument, flag, option
@@ -302,7 +302,6 @@ def delete(
     Topics: conditions, fences, trees
     """
     from azguard.blobs import deletes
-    from azguard.cli import parts
     from azguard.cli.input import addresses
 
     addresses.refuse_snapshot_first(blob, given=snapshot_first)
@@ -310,7 +309,7 @@ def delete(
         tree.delete(env, addresses.blob_tree(env, blob, snapshots=delete_snapshots))
         return
     target = env.locate(blob, Kind.BLOB)
-    copy = None if version_of is None else parts.find_version_of(env, target, version_of)
+    copy = None if version_of is None else find_version_of(env, target, version_of)
     conditions = env.conditions(target, copy)
     if tree.dry_run:
         env.out.show(deletes.preview(target, conditions, env.deadline))

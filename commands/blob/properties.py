@@ -17,6 +17,7 @@ from azguard.cli.rules import Rule, any_of, checked, needs, one_of
 from azguard.errors import UsageError
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
+from azguard.resources.properties import ContentHeaders
 from azguard.times import parse_http_date, read_http_date
 from azguard.wire.operations.blobs import (
     BLOB_DELETE_IMMUTABILITY_POLICY,
@@ -157,8 +158,6 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
 
     Topics: conditions
     """
-    from azguard.resources.properties import ContentHeaders
-
     target = env.locate(blob, Kind.BLOB, writable=True)
     wanted = ContentHeaders(**given.read_headers())
     done = headers.change_headers(

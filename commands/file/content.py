@@ -24,14 +24,15 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import checked, needs, one_of
 from azguard.frozen import frozen
+from azguard.requests.lineage import fresh_op
 from azguard.requests.results import WOULD_CLEAR
 from azguard.resources import lifecycles
+from azguard.resources.properties import ContentHeaders
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
 if TYPE_CHECKING:
     from azguard.files.content import RangeWrite
     from azguard.files.entries import SmbProperties
-    from azguard.resources.properties import ContentHeaders
 
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
 
@@ -52,10 +53,8 @@ class FilePutOptions(PutContentOptions):
     ] = False
     if_exists: common.IfExists = None
 
-    def build_properties(self, name: str) -> "tuple[ContentHeaders, SmbProperties]":
+    def build_properties(self, name: str) -> tuple[ContentHeaders, "SmbProperties"]:
         """Return the properties of a file of this name, besides its content."""
-        from azguard.resources.properties import ContentHeaders
-
         return ContentHeaders(**self.read_headers_of(name)), self.smb.build()
 
 
@@ -150,7 +149,6 @@ def put(
     Topics: files, conditions, trees
     """
     from azguard.files import replacing
-    from azguard.requests.lineage import fresh_op
 
     if tree.recursive:
         _put_tree(env, (path, to), given, tree)

@@ -18,6 +18,8 @@ from azguard.errors import UsageError
 from azguard.files import files
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import parse_blob_etag
+from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
 from azguard.wire.operations.shares import FILE_ABORT_COPY, FILE_RENAME
 
@@ -105,11 +107,9 @@ class FileCopyOptions:
         Raises:
             UsageError: it is malformed, or this scope never read the source.
         """
-        from azguard.guards import versions
-
         text = self.source_etag
         if text != _LAST:
-            return None if text is None else versions.parse_blob_etag(text, "source_etag")
+            return None if text is None else parse_blob_etag(text, "source_etag")
         last = env.reads.find_last(source)
         if last is None:
             raise UsageError(f"--source-etag @last: {source} was never read here", hint="name its ETag, or read it")
@@ -156,7 +156,6 @@ def copy(
     """
     from azguard.files import copies, replacing
     from azguard.files.copies import FileCopy
-    from azguard.requests.lineage import fresh_op
 
     origin, destination = find_ends(path, to, given.source, "file")
     target = env.locate(destination, Kind.FILE, writable=True)

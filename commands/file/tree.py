@@ -18,6 +18,7 @@ from azguard.cli.options.content import (
     ContentOptions,
     HeaderOptions,
     SmbPropertyOptions,
+    find_version_of,
 )
 from azguard.cli.options.trees import FileTreeDeleteOptions
 from azguard.cli.options.types import DURATION, TEXT, require_text
@@ -27,6 +28,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules import Rule, any_of, at_most_one, one_of
 from azguard.files import entries, files
 from azguard.frozen import frozen
+from azguard.resources.properties import ContentHeaders
 from azguard.wire.operations.shares import (
     FILE_DELETE,
     FILE_GET_PROPERTIES,
@@ -108,7 +110,7 @@ def delete(
         tree.delete(env, addresses.file_tree(env, file), keeps_folders=tree.keep_directories)
         return
     target = env.locate(file, Kind.FILE, writable=True)
-    copy = None if version_of is None else parts.find_version_of(env, target, version_of)
+    copy = None if version_of is None else find_version_of(env, target, version_of)
     conditions = env.conditions(target, copy)
     if tree.dry_run:
         nouns.show_doomed(env, target, conditions, lambda: files.show(target, conditions, env.deadline))
@@ -197,8 +199,6 @@ def set_properties(env: Environment, file: addresses.File, given: FilePropertyOp
 
     Topics: files
     """
-    from azguard.resources.properties import ContentHeaders
-
     target = env.locate(file, Kind.FILE, writable=True)
     wanted = ContentHeaders(**given.read_headers()), given.smb.build()
     conditions = env.conditions(target)

@@ -17,6 +17,7 @@ from azguard.commands.safe_update.options import TypedEdit, UpdateOptions, Write
 from azguard.documents import formats
 from azguard.frozen import frozen
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+from azguard.updates import doubt
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest, update_and_record
 from azguard.updates.resource import RAW_OP, UpdatableResource, UpdatePlan, choose_op
 from azguard.wire import listeners
@@ -160,8 +161,6 @@ def find_status(env: Environment, target: Target, given: UpdateOptions, typed: t
     Raises:
         Exists: the key names another change.
     """
-    from azguard.updates import doubt
-
     is_compared = given.has_change and not given.op_id_any_change
     key = str(given.op_id)
     # Unless --timeout says otherwise, it is a read like any other.
