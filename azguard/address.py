@@ -41,6 +41,11 @@ class Kind(StrEnum):
         """Return it with its article, for messages."""
         return f"{'an' if self is Kind.ENTITY else 'a'} {self.noun}"
 
+    @property
+    def form(self) -> str:
+        """Return how one is written, without the prefix: ``CONTAINER/NAME``."""
+        return "/".join(_PARTS[self])
+
 
 _SERVICE = {
     Kind.CONTAINER: "blob", Kind.BLOB: "blob", Kind.TABLE: "table", Kind.ENTITY: "table",
@@ -219,7 +224,7 @@ def _build_checked(kind: Kind, body: str, text: str, snapshot: str | None, versi
         raise UsageError(
             f"{text!r} is not the address of {kind.one}: " + _missing(wanted, parts),
             reason="address_incomplete",
-            values={"kind": kind, "form": "/".join(wanted)},
+            values={"kind": kind, "form": kind.form},
         )
     for value, suffix in ((snapshot, "snapshot"), (version, "versionid")):
         if value is not None and not is_snapshot_time(value):

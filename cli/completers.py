@@ -24,11 +24,9 @@ Candidate = tuple[str, str]
 # A shell that hangs after Tab is worse than one that offers nothing.
 SECONDS = 2.0
 _MOST = 200
-# The kinds of resources whose names can be offered, and how each is written.
-_LEASABLE = {"blob": "CONTAINER/NAME", "container": "NAME", "share": "NAME", "file": "SHARE/PATH"}
-_NAMED = {
-    **_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW", "queue": "NAME", "dir": "SHARE/PATH",
-}  # fmt: skip
+# The kinds of resources whose names can be offered.
+_LEASABLE = (Kind.BLOB, Kind.CONTAINER, Kind.SHARE, Kind.FILE)
+_NAMED = (*_LEASABLE, Kind.TABLE, Kind.ENTITY, Kind.QUEUE, Kind.DIR)
 
 # What lists the resources of an account, by the beginning of their names.
 _LISTS = {
@@ -56,12 +54,12 @@ Completer = Callable[[TypedLine, str], list[Candidate]]
 Listing = Callable[[Any, str, TypedLine], Iterator[Candidate]]
 
 
-def _complete_prefixed(kinds: Mapping[str, str], line: TypedLine, incomplete: str) -> list[Candidate]:
+def _complete_prefixed(kinds: Sequence[Kind], line: TypedLine, incomplete: str) -> list[Candidate]:
     prefix, colon, rest = incomplete.partition(":")
     if not colon and "/" in incomplete:
         return blobs(line, incomplete)
     if not colon:
-        return [(f"{kind}:", meaning) for kind, meaning in kinds.items()]
+        return [(f"{kind}:", kind.form) for kind in kinds]
     if prefix not in kinds:
         return []
     return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[prefix](line, rest)]

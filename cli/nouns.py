@@ -37,21 +37,12 @@ class Noun:
     """A kind of resource, in the words of its commands."""
 
     kind: Kind
-    #: The word after ``azguard``.
-    word: str
     #: The type of the argument that names one.
     argument: Any
     #: The one in the examples.
     example: str
     #: The topic of ``azguard help`` about it.
     topic: str
-    #: What one is called in a sentence, where that is not its word.
-    name: str = ""
-
-    @property
-    def called(self) -> str:
-        """Return the name of one such resource in a sentence, without an article."""
-        return self.name or self.word
 
     def locate(self, env: Environment, resource: str) -> Target:
         """Return the one that is to be written."""
@@ -74,8 +65,8 @@ def declare_show(
         target = env.locate(resource, noun.kind)
         env.out.show(look(target, env.conditions(target), env.deadline))
 
-    line, topics = f"azguard {noun.word} show {noun.example}", noun.topic if topic is None else topic
-    text = f"""Show a {noun.called}'s properties and metadata.
+    line, topics = f"azguard {noun.kind} show {noun.example}", noun.topic if topic is None else topic
+    text = f"""Show a {noun.kind.noun}'s properties and metadata.
 
     Examples:
         {line}
@@ -97,8 +88,8 @@ def declare_exists(app: Group, noun: Noun, operation: Operation, look: Look, rem
         found = lifecycles.ask_whether_exists(target, lambda: look(target, conditions, env.deadline))
         return env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
-    line = f"azguard {noun.word} exists {noun.example}"
-    text = f"""Exit 0 if the {noun.called} exists, 44 if not.{remark}
+    line = f"azguard {noun.kind} exists {noun.example}"
+    text = f"""Exit 0 if the {noun.kind.noun} exists, 44 if not.{remark}
 
     Examples:
         {line}
@@ -126,11 +117,11 @@ def declare_list(
 
     row = option("--include", "KINDS", f"Show also {included.replace('|', ', ')}.", kinds(included))
     list_including.__annotations__["include"] = Annotated[Sequence[str], row]
-    line = f"azguard {noun.word} list"
+    line = f"azguard {noun.kind} list"
     examples = [line, f"{line} --prefix {noun.example[: 3 if noun.kind is Kind.TABLE else 2]}"]
     examples += [f"{line} --include snapshots"] if "snapshots" in included else []
     lines = "\n        ".join([*examples, f"{line} --query '[].name' -o tsv"])
-    text = f"""List the account's {noun.called}s.
+    text = f"""List the account's {noun.kind.noun}s.
 
     Examples:
         {lines}
@@ -155,11 +146,11 @@ def declare_undelete(app: Group, noun: Noun, operation: Operation) -> None:
         env.conditions(target)
         env.out.show(lifecycles.undelete(target, deleted_version, env.deadline))
 
-    line = f"azguard {noun.word}"
-    text = f"""Bring back a {noun.called} that was deleted and is still kept, with all that was in it.
+    line = f"azguard {noun.kind}"
+    text = f"""Bring back a {noun.kind.noun} that was deleted and is still kept, with all that was in it.
 
-    An account keeps deleted {noun.called}s for as many days as it was told. If several of one name are
-    kept, the list names their versions. If a {noun.called} has the name now, nothing is done (exit 45).
+    An account keeps deleted {noun.kind.noun}s for as many days as it was told. If several of one name are
+    kept, the list names their versions. If a {noun.kind.noun} has the name now, nothing is done (exit 45).
 
     Examples:
         {line} undelete {noun.example}

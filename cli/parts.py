@@ -46,8 +46,8 @@ def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look:
         _deliver_part(env, target, part, *(found if isinstance(found, tuple) else (found,)))
 
     words, command = _WORDS[part]
-    line = f"azguard {noun.word} {command} get {noun.example}"
-    text = f"""Read the {words} of a {noun.called} and remember their version, which guards the next {command} set.
+    line = f"azguard {noun.kind} {command} get {noun.example}"
+    text = f"""Read the {words} of a {noun.kind.noun} and remember their version, which guards the next {command} set.
 
     {note}
 
@@ -57,7 +57,7 @@ def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look:
 
     Topics: {noun.topic}
     """
-    commands = Group(f"The {words} of a {noun.called}: get, set.")
+    commands = Group(f"The {words} of a {noun.kind.noun}: get, set.")
     app.add(command, commands)
     noun.declare(commands, "get", common.operation(operation), text, get)
     return commands
@@ -100,8 +100,8 @@ def declare_policies(
     ``note`` stands in the help of get, and ``guard`` in that of set, whose example has ``accept``. Without ``replace``
     the service cannot guard the write.
     """
-    line = f"azguard {noun.word} acl"
-    text = f"""Replace all access policies of a {noun.called} by those of a JSON file, as acl get prints them.
+    line = f"azguard {noun.kind} acl"
+    text = f"""Replace all access policies of a {noun.kind.noun} by those of a JSON file, as acl get prints them.
 
     {guard} New policies take effect after up to 30 seconds.
 
@@ -147,7 +147,7 @@ def declare_metadata(
 
         return entries.replace_metadata(target, wanted, conditions, addresses.guarding(env), env.deadline)
 
-    line, called = f"azguard {noun.word} metadata", noun.called
+    line, called = f"azguard {noun.kind} metadata", noun.kind.noun
     text = f"""Replace all metadata of a {called}, if they are still those that you read. azguard keeps its own entry.
 
     {note}

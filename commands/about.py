@@ -16,7 +16,7 @@ from azguard.cli.registry import ROOT
 from azguard.cli.rules import checked
 from azguard.errors import UsageError
 
-app = Group("About azguard: help, version, completion.")
+app = Group()
 
 
 def _offer(line: TypedLine, incomplete: str) -> list[Candidate]:

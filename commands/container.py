@@ -24,8 +24,8 @@ from azguard.wire.operations.containers import (
 )
 from azguard.wire.rows import Part
 
-app = Group("Containers: create, show, exists, list, delete, undelete, metadata, acl.")
-_CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
+app = Group()
+_CONTAINER = Noun(Kind.CONTAINER, common.Container, "site", "conditions")
 metadata = parts.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, get_metadata)
 parts.declare_set(
     metadata,

@@ -43,7 +43,7 @@ _LONGEST_LINE = 79
 _ASCII_LINES = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 _STYLES = {CountVerdict.EXACT: "green", CountVerdict.TOO_FEW: "bold red", CountVerdict.TOO_MANY: "bold red"}
 
-app = Group("What happens to updates whose answers get lost.")
+app = Group()
 
 
 @app.command()

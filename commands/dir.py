@@ -22,8 +22,8 @@ from azguard.wire.operations.shares import (
     DIRECTORY_SET_PROPERTIES,
 )
 
-app = Group("Directories: create, show, exists, list, delete, rename, properties, metadata.")
-_DIRECTORY = Noun(Kind.DIR, "dir", addresses.Directory, "team/reports", "files", "directory")
+app = Group()
+_DIRECTORY = Noun(Kind.DIR, addresses.Directory, "team/reports", "files")
 declare_metadata(
     app,
     _DIRECTORY,

@@ -32,7 +32,7 @@ def _read_services(text: str, name: str) -> tuple[str, ...]:
 
 
 _NAMES = ValueType("services", _read_services)
-app = Group("Whether all that azguard promises holds here.")
+app = Group()
 
 
 @app.command(

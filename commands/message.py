@@ -37,7 +37,7 @@ from azguard.wire.operations.queues import (
     QUEUE_UPDATE_MESSAGE,
 )
 
-app = Group("Messages of queues: put, get, peek, update, delete, clear.")
+app = Group()
 Content = Annotated[str | None, option("--content", "TEXT", "The content itself.")]
 ContentFile = Annotated[
     str | None, option("--file, -f", "FILE|-", "Read the content from this file; - is stdin.", TEXT)

@@ -12,7 +12,7 @@ from azguard.cli.parsing.rows import argument, flag
 from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound, UsageError
 
-app = Group("Named accounts in the configuration file.")
+app = Group()
 
 
 def _read_name(text: str, _: str) -> str:

@@ -33,8 +33,8 @@ _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 _GIBIBYTES = whole(1, 262_144)
 _LEASED = "The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes."
 
-app = Group("File shares: create, show, exists, list, delete, undelete, snapshot, stats, quota, metadata, acl.")
-_SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
+app = Group()
+_SHARE = Noun(Kind.SHARE, addresses.Share, "team", "files")
 declare_metadata(
     app,
     _SHARE,

@@ -14,7 +14,7 @@ from azguard.status import Read
 
 _FRESH = {azguard_status.UNCHANGED, azguard_status.PROPERTIES_UNCHANGED}
 
-app = Group("What you read, and what the service has now.")
+app = Group()
 
 
 @app.command(

@@ -21,8 +21,8 @@ from azguard.wire.operations.tables import (
     TABLE_SET_ACL,
 )
 
-app = Group("Tables: create, exists, list, delete, and their access policies.")
-_TABLE = Noun(Kind.TABLE, "table", common.Table, "Orders", "tables")
+app = Group()
+_TABLE = Noun(Kind.TABLE, common.Table, "Orders", "tables")
 declare_policies(app, _TABLE, TABLE_GET_ACL, TABLE_SET_ACL, note=NO_ETAG)
 
 

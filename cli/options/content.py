@@ -257,7 +257,6 @@ class SpanOptions:
         return Span(self.offset, self.end_range + 1)
 
 
-_PLACES = {"blob": "CONTAINER/NAME", "file": "SHARE/PATH"}
 # What az calls the two commands, behind ``blob copy``.
 _OF_AZ = {
     "start": "copy PLACE PLACE",
@@ -281,7 +280,7 @@ def find_ends(first: str, second: str | None, source: str | None, noun: str = "b
         UsageError: the first is a word of az.
     """
     if first in _OF_AZ:
-        ours = _OF_AZ[first].replace("PLACE", _PLACES[noun])
+        ours = _OF_AZ[first].replace("PLACE", Kind(noun).form)
         raise UsageError(f"the address is missing; {first} is a word of az", hint=f"azguard {noun} {ours}")
     if source is not None:
         return source, first
@@ -350,8 +349,8 @@ def declare_abort(app: Group, noun: Noun, operation: "Operation", note: str = ""
             env.reads.forget(target)
         env.out.show(done)
 
-    line = f"azguard {noun.word} abort-copy {noun.example}"
-    text = f"""Stop a copy that is pending. The destination is then an empty {noun.word}.
+    line = f"azguard {noun.kind} abort-copy {noun.example}"
+    text = f"""Stop a copy that is pending. The destination is then an empty {noun.kind}.
 
     {note}
 

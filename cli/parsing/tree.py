@@ -103,10 +103,12 @@ class Command(TreeNode):
 class Group(TreeNode):
     """A noun, or all of azguard: commands in the order of their help.
 
+    A noun without a text has that of the registry.
+
     The name of a command may be two words, such as ``append seal`` beside ``append``.
     """
 
-    def __init__(self, text: str, name: str = "", modules: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, text: str = "", name: str = "", modules: Mapping[str, str] = MappingProxyType({})) -> None:
         self.help = text
         self.name = name
         #: Where the commands stand in several modules: the name of a command, or of a group of them, → its module.
@@ -167,6 +169,7 @@ class Group(TreeNode):
         app: Group = import_module(f"azguard.commands.{self._modules[name]}").app
         found = app.get(name) or app
         found.name = name
+        found.help = found.help or COMMANDS[name].summary
         return found
 
     def find_command(self, words: Sequence[str]) -> tuple[str, int]:

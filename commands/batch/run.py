@@ -37,7 +37,7 @@ _MOST_READY_CHARACTERS = 4 * 1024 * 1024
 # lines would wait for the collector, and those that it finds at work would wait for its third generation.
 _OBJECTS_BEFORE_COLLECTING = 5_000
 
-app = Group("Many command lines in one process.")
+app = Group()
 
 
 @app.command(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from azguard.blobs.content.upload import Settings
     from azguard.resources.copies import SourcePiece
 
-app = Group("The end of an append blob: append, append seal.")
+app = Group()
 # How long other writers are given way to, unless --timeout says otherwise.
 _CONTENTION_SECONDS = 60.0
 _NOT_SEEN = "the bytes of the source are not seen here, so a lease alone guards them"

@@ -20,7 +20,7 @@ from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST, BLOB_PUT_BLOCK, B
 if TYPE_CHECKING:
     from azguard.blobs.content.upload import Upload
 
-app = Group("Blocks of a blob: block.")
+app = Group()
 block_app = Group("Blocks of a block blob: stage, commit, list.")
 app.add("block", block_app)
 _NAME_BLOCKS = "name them with --block-id or -f FILE; for an empty blob: --allow-empty"

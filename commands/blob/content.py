@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from azguard.blobs.content.upload import Settings, Upload
 
 
-app = Group("The content of a blob: get, put, delete.")
+app = Group()
 
 
 @frozen

@@ -61,7 +61,7 @@ class CopyOptions:
         return CopySettings(metadata=self.metadata, tags=self.tags or {}, tier=self.tier)
 
 
-app = Group("Copies and kept versions of a blob: copy, abort-copy, snapshot, restore, undelete.")
+app = Group()
 
 
 @app.command(spec=common.operation(BLOB_COPY))
@@ -129,7 +129,7 @@ def copy(
     env.out.show(copied)
 
 
-declare_abort(app, Noun(Kind.BLOB, "blob", _Destination, "site/copy.json", "copies"), BLOB_ABORT_COPY)
+declare_abort(app, Noun(Kind.BLOB, _Destination, "site/copy.json", "copies"), BLOB_ABORT_COPY)
 
 
 @app.command(spec=common.operation(BLOB_SNAPSHOT))

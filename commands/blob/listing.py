@@ -36,7 +36,7 @@ _NOW = {
     "absent": "still exists",
     "changed": "is unchanged",
 }
-app = Group("Blobs: show, exists, list, wait.")
+app = Group()
 
 
 @app.command(spec=common.operation(BLOB_GET_PROPERTIES))

@@ -53,7 +53,7 @@ _WHOLE_PAGES = checked("--offset --length", "whole pages of 512 bytes", "page_bl
 _LENGTH = size(0, 8 * 1024**4)
 _NUMBER = whole(0, 2**63 - 1)
 
-app = Group("Pages of a blob: page.")
+app = Group()
 page_app = Group("Pages of a page blob: put, clear, resize, set-sequence-number, ranges.")
 app.add("page", page_app)
 

@@ -40,8 +40,8 @@ def _read_tags(*asked: Any) -> Any:
 
 
 _TIER = spelt("|".join(headers.TIERS))
-app = Group("Properties of a blob: metadata, tags, set-properties, tier, legal-hold, immutability.")
-_BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
+app = Group()
+_BLOB = Noun(Kind.BLOB, common.Blob, "site/config.json", "conditions")
 metadata_app = parts.declare_part(
     app,
     _BLOB,

@@ -25,7 +25,7 @@ from azguard.wire.operations.tables import (
     TABLE_ENTITY_QUERY,
 )
 
-app = Group("Entities of tables: get, query.")
+app = Group()
 Select = Annotated[
     list[str] | None,
     option("--select", "NAME,…", "Read only these properties, the keys, the ETag.", NAMES),

@@ -29,7 +29,7 @@ from azguard.wire.operations.tables import (
     TABLE_ENTITY_UPDATE,
 )
 
-app = Group("Entities of tables: insert, replace, merge, upsert, delete, transaction.")
+app = Group()
 
 
 @frozen

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
 
-app = Group("The content of a file: get, put, range.")
+app = Group()
 range_app = Group("Ranges of a file: put, clear, list.")
 app.add("range", range_app)
 

@@ -31,7 +31,7 @@ _Destination = Annotated[str, argument("SHARE/PATH", "The destination, or its UR
 _WAIT_SECONDS = 3600.0
 _LAST = "@last"
 
-app = Group("Copies of a file, and its name: copy, abort-copy, rename.")
+app = Group()
 
 
 @frozen
@@ -188,7 +188,7 @@ def copy(
 
 declare_abort(
     app,
-    Noun(Kind.FILE, "file", _Destination, "team/copy.txt", "files"),
+    Noun(Kind.FILE, _Destination, "team/copy.txt", "files"),
     FILE_ABORT_COPY,
     """It is for copies that other programs began, such as az storage file copy start. azguard file copy stops its own
     copy when it is interrupted. If azguard was killed on another machine, azguard file list SHARE --prefix .azguard-

@@ -36,7 +36,7 @@ def _read_handle(text: str, name: str) -> str:
 
 _HANDLE = ValueType("handle", _read_handle)
 _DryRun = Annotated[bool, flag("--dry-run", "Show what would be closed; close nothing.")]
-app = Group("Who has a file open through SMB: handle, lock.")
+app = Group()
 handle_app = Group("Handles that programs hold on files over SMB: list, close.")
 app.add("handle", handle_app)
 lock_app = Group("Files that are locked through SMB: run, list, break.")

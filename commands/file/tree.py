@@ -41,8 +41,8 @@ from azguard.wire.operations.shares import (
 # The service's limit for one file: 4 TiB.
 _SIZE = size_type(0, 4 * 1024**4)
 
-app = Group("A file in its directory: show, exists, list, delete, prune, resize, properties, permission, metadata.")
-_FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
+app = Group()
+_FILE = Noun(Kind.FILE, addresses.File, "team/plan.txt", "files")
 parts.declare_metadata(
     app,
     _FILE,

@@ -27,7 +27,7 @@ from azguard.locks.steps import HeldUntil, StepHold, StepRelease
 from azguard.processes.identity import KnownProcess
 from azguard.times import parse_http_date, read_http_date
 
-app = Group("A lock for many steps: hold, check, release.")
+app = Group()
 _OwnLock = Annotated[
     str | None,
     argument("[ADDRESS]", "The lock.", completer=completers.locks, otherwise="all that this job holds"),

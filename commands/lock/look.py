@@ -19,7 +19,7 @@ from azguard.wire.operations.blobs import BLOB_LEASE_BREAK
 _MOST = 1_000_000
 
 
-app = Group("Who holds locks: log, show, list, break.")
+app = Group()
 
 
 @app.command(spec=common.remote("lock log only looks"))

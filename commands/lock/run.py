@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from azguard.locks.terraform import StateGuard
 
 
-app = Group("Run a command under a lock: run.")
+app = Group()
 
 
 @frozen

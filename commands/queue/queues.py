@@ -48,10 +48,10 @@ _MovedLife = Annotated[
     ),
 ]
 
-app = Group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
+app = Group()
 poison_app = Group("The messages that could not be handled: list.")
 app.add("poison", poison_app)
-_QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
+_QUEUE = Noun(Kind.QUEUE, common.Queue, "jobs", "queues")
 metadata = declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, get_metadata, NO_ETAG)
 declare_set(
     metadata,

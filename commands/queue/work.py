@@ -39,7 +39,7 @@ from azguard.worker.settings import (
 if TYPE_CHECKING:
     from azguard.worker.outcomes import WorkEnd
 
-app = Group("A worker: work.")
+app = Group()
 _MOST_JOBS = 64
 _MOST = 10**9
 _SHORTEST_POLL_SECONDS = 0.1

@@ -30,7 +30,7 @@ _UPDATE_SPEC = CommandSpec(
 )
 _EDIT_SPEC = CommandSpec(why_no_conditions="edit guards each write by the version it has just read", takes_key=True)
 
-app = Group("Updates: safe-update, edit.")
+app = Group()
 
 
 @app.command("safe-update", spec=_UPDATE_SPEC)
