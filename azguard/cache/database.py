@@ -28,6 +28,8 @@ Result = TypeVar("Result")
 _OPENINGS = 4
 # How long to wait for other processes after one wait in vain.
 _SHORT_WAIT_MILLISECONDS = 100
+# A transaction blocks other processes for some milliseconds.
+_MOST_GATHERED = 500
 _CONSEQUENCE = "what is read now will not guard later writes"
 
 ENTRY = ", ".join(records.ENTRY_COLUMNS)
@@ -111,6 +113,8 @@ class CacheDatabase:
         #: Why the file could not be used, or not be written: the first failure.
         self.failure: str | None = None
         self._lock = threading.RLock()
+        #: Steps that are to be run in one transaction; None where each write is one.
+        self._gathered: list[Step] | None = None
         self._connection: Connection | None = None
         self._uri = MEMORY
         self._identity: Identity | None = None
@@ -145,6 +149,36 @@ class CacheDatabase:
         ``durable`` waits until it is on the disk, so that it outlives a crash of the machine.
         """
         return self._attempt(lambda connection: _commit(connection, steps, durable=durable), 0)
+
+    def write_soon(self, *steps: Step) -> None:
+        """Run all steps or none, while writes are gathered together with others."""
+        gathered = self._gathered
+        if gathered is None:
+            self.write(*steps)
+            return
+        gathered.extend(steps)
+        if len(gathered) >= _MOST_GATHERED:
+            self._write_gathered()
+
+    @contextmanager
+    def gathering(self) -> Iterator[Callable[[], None]]:
+        """Gather what is to be written soon; what this yields writes it now, and so does the end of the block.
+
+        A crash of azguard loses what is gathered.
+        """
+        self._gathered = []
+        try:
+            yield self._write_gathered
+        finally:
+            self._write_gathered()
+            self._gathered = None
+
+    def _write_gathered(self) -> None:
+        with self._lock:
+            if steps := list(self._gathered or ()):
+                self.write(*steps)
+                # Only now: if it is interrupted in between, it is written twice rather than never.
+                del (self._gathered or [])[: len(steps)]
 
     def stream(self, query: str, parameters: Row = ()) -> Iterator[Row]:
         """Yield the rows as of the first one, in constant memory; a slow reader holds up no writer."""

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from azguard.address import Location
 from azguard.cache import database as sql
@@ -41,17 +40,10 @@ _RELEASED_PART = "released"
 _RELEASED = _PART + _RELEASED_PART.encode()
 # ``prune`` counts days from the time at which a version was recorded.
 _LATELY = timedelta(hours=1)
+# One record in so many looks for copies that are gone, by the microsecond; each look forgets more than these add.
+_LOOK_AT_COPIES = 8
 # Rows of one transaction of an import: it blocks other processes for some milliseconds.
 _BATCH = 2000
-
-
-class Bound(NamedTuple):
-    """The versions that a file is tied to."""
-
-    #: By its path.
-    path: Entry | None
-    #: By its inode.
-    inode: Entry | None
 
 
 class EtagCache:
@@ -64,6 +56,8 @@ class EtagCache:
         #: The CI job that this is, whose leases are its own: see ``scope``.
         self.job = job
         self._database = database
+        #: Has the versions recorded that many threads read or write, many in one transaction.
+        self.gathering = database.gathering
         self._now = now
 
     @classmethod
@@ -119,16 +113,16 @@ class EtagCache:
         """Return the entry of the last read or write of a resource in this scope."""
         return self._find_entry(key, _LAST)
 
-    def find_bound(self, key: Key, copy: Copy) -> Bound:
+    def find_bound(self, key: Key, copy: Copy) -> cache_records.Bound:
         """Return the versions whose content this scope put into a file, even if a newer one was read since."""
         return self.find_known(key, copy)[1]
 
-    def find_known(self, key: Key, copy: Copy) -> tuple[Entry | None, Bound]:
+    def find_known(self, key: Key, copy: Copy) -> tuple[Entry | None, cache_records.Bound]:
         """Return the results of ``find_last`` and ``find_bound``, from one query."""
         query = f"SELECT copy, {sql.ENTRY} FROM entries WHERE {sql.THIS} AND copy IN (?, ?, ?)"
         rows = self._database.read(query, (*self._this(key), _LAST, copy.path, copy.inode))
         found = {row[0]: cache_records.parse_entry(row[1:]) for row in rows}
-        return found.get(_LAST), Bound(found.get(copy.path), found.get(copy.inode))
+        return found.get(_LAST), cache_records.Bound(found.get(copy.path), found.get(copy.inode))
 
     def are_recorded(self, version: Entry, command: str, *entries: Entry | None) -> bool:
         """Return whether a command has recorded a version in all of these entries, and lately."""
@@ -158,10 +152,9 @@ class EtagCache:
         copy = copy or Copy(None)
         moment = count_microseconds(self._now())
         known = (etag, last_modified, length, content_hash, lineage, copy.path, moment, command)
-        rows = [(*this, mark, *known) for mark in (_LAST, *copy.marks)]
         trim = [] if copy.inode is None else [(sql.TRIM.format(this=sql.THIS), [(*this, *this)])]
-        self._database.write((sql.RECORD, rows), *trim)
-        if copy.path is not None:
+        self._database.write_soon((sql.RECORD, [(*this, mark, *known) for mark in (_LAST, *copy.marks)]), *trim)
+        if copy.path is not None and not moment % _LOOK_AT_COPIES:
             self._drop_gone_copies(this)
 
     def record_all(self, seen: Iterable[tuple[Key, SeenVersion]], command: str) -> None:

@@ -83,6 +83,15 @@ class Entry:
         return (self.etag, self.content_hash, find_command(self.command)) == wanted
 
 
+class Bound(NamedTuple):
+    """The versions that a file is tied to."""
+
+    #: By its path.
+    path: Entry | None
+    #: By its inode.
+    inode: Entry | None
+
+
 @frozen
 class HeldLease:
     """A lease this scope asked for and has not released."""

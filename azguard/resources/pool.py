@@ -87,7 +87,9 @@ class Tally:
     What the main thread calls of it uses locks and queues written in C alone: a signal can leave others locked.
     """
 
-    def __init__(self, *, is_prompt: bool = True) -> None:
+    def __init__(self, *, is_prompt: bool = True, settle: Callable[[], None] = lambda: None) -> None:
+        #: Called before ends are told: it records what they have left to be recorded.
+        self._settle = settle
         #: Whether each end is told at once, and not together with those that follow soon.
         self._is_prompt = is_prompt
         self._lock = threading.Lock()
@@ -177,10 +179,12 @@ class Tally:
 
     def report_ended(self, report: Callable[[Done], None]) -> None:
         """Report each job that ended since the last call."""
-        while self._untold:
-            report(self._untold[0])
-            # Only now: if it is interrupted in between, an end is reported twice rather than never.
-            self._untold.popleft()
+        while count := len(self._untold):
+            self._settle()
+            for _ in range(count):
+                report(self._untold[0])
+                # Only now: if it is interrupted in between, an end is reported twice rather than never.
+                self._untold.popleft()
 
 
 def run_each(
@@ -227,6 +231,7 @@ def run_phases(
     stop: Callable[[], None],
     *,
     goes_on: Callable[[Counter[str]], bool] = lambda counts: True,
+    settle: Callable[[], None] = lambda: None,
     is_prompt: bool = False,
 ) -> PoolEnd:
     """Run the jobs of each phase as ``run_each`` does, while ``goes_on`` agrees to what the phases before came to.
@@ -244,7 +249,7 @@ def run_phases(
         for phase in phases:
             if not goes_on(_sum(tallies)):
                 break
-            tallies.append(Tally(is_prompt=is_prompt))
+            tallies.append(Tally(is_prompt=is_prompt, settle=settle))
             run_each(phase, width, tallies[-1], on_end, stop)
         is_complete = True
         commits.announce()

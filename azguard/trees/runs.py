@@ -295,6 +295,8 @@ class Control:
     clock: StoppableClock = field(default_factory=StoppableClock)
     is_stopped: bool = False
     outage: Outage = field(default_factory=lambda: Outage(ROUNDS * DEFAULT_JOBS))
+    #: Records what is gathered to be recorded of the files that ended.
+    settle: Callable[[], None] = lambda: None
     #: What is left of the looks for holders.
     _looks: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_MOST_HOLDERS_NAMED))
 
@@ -371,7 +373,7 @@ def run_phases(
     def goes_on(counts: Counter[str]) -> bool:
         return not TreeSummary.of(address, counts).wrong
 
-    ended = pool.run_phases(phases, width, tell, control.stop, goes_on=goes_on)
+    ended = pool.run_phases(phases, width, tell, control.stop, goes_on=goes_on, settle=control.settle)
     summary = TreeSummary.of(address, ended.counts)
     on_summary(summary)
     if ended.interruption is not None:

@@ -246,15 +246,16 @@ def run(env: "Environment", tree: "Tree", jobs: int, sizes: Iterator[int] | None
             lines.tell_wrong()
         lines.finish()
         return
-    control = runs.Control(env.deadline, outage=runs.Outage(runs.ROUNDS * jobs))
-    with TreeProgress(env.command, tree.address, control.headway, sizes, enabled=env.out.progress) as bar:
+    with env.cache.gathering() as settle:
+        control = runs.Control(env.deadline, outage=runs.Outage(runs.ROUNDS * jobs), settle=settle)
+        with TreeProgress(env.command, tree.address, control.headway, sizes, enabled=env.out.progress) as bar:
 
-        def tell(summary: "TreeSummary") -> None:
-            lines.end()
-            _tell(env.out, summary, bar)
-            lines.tell_wrong()
+            def tell(summary: "TreeSummary") -> None:
+                lines.end()
+                _tell(env.out, summary, bar)
+                lines.tell_wrong()
 
-        runs.run_phases(tree.address, tree.phases(control), jobs, control, bar.keep_below(lines.show), tell)
+            runs.run_phases(tree.address, tree.phases(control), jobs, control, bar.keep_below(lines.show), tell)
     lines.finish()
 
 

@@ -140,6 +140,19 @@ def test_of_the_paths_of_a_resource_to_no_file_the_newest_stay(opened: Open, clo
     assert known == [False, False, True, False, False, False] + [True] * 64
 
 
+def test_gathered_records_are_written_when_they_are_settled_and_at_the_end(opened: Open) -> None:
+    cache, another = opened(), opened()
+    with cache.gathering() as settle:
+        cache.record(CONFIG, etag='"0x1"', command="blob get")
+        before = another.find_last(CONFIG)
+        settle()
+        settled = etag_of(another.find_last(CONFIG))
+        cache.record(CONFIG, etag='"0x2"', command="blob get")
+    ended = etag_of(another.find_last(CONFIG))
+    cache.record(CONFIG, etag='"0x3"', command="blob get")
+    assert (before, settled, ended, etag_of(another.find_last(CONFIG))) == (None, '"0x1"', '"0x2"', '"0x3"')
+
+
 def test_an_inode_is_not_exported(opened: Open, tmp_path: Path) -> None:
     file = tmp_path / "copy"
     file.write_text("x")

@@ -61,3 +61,24 @@ def test_no_job_begins_while_too_many_ends_wait_for_a_slow_reader(monkeypatch: p
     monkeypatch.setattr(time, "sleep", pause)
     run_each((Job(number) for number in range(100)), 2, tally, read, lambda: None)
     assert (told, max(untold) <= 8 + 2) == (Counter(created=100), True)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A job that leaves something to be recorded."""
+
+    number: int
+    left: set[str]
+
+    def run(self) -> Done:
+        self.left.add(str(self.number))
+        return Done(str(self.number), "created")
+
+
+def test_no_end_is_told_before_what_it_left_is_recorded() -> None:
+    left, told = set[str](), Counter[bool]()
+    recorded = set[str]()
+    tally = Tally(settle=lambda: recorded.update(left.copy()))
+    jobs = (Recording(number, left) for number in range(50))
+    run_each(jobs, 2, tally, lambda done: told.update([done.address in recorded]), lambda: None)
+    assert told == Counter({True: 50})
