@@ -62,7 +62,7 @@ _LATE = (
 # The same of what is not installed everywhere.
 _OPTIONAL = ("smbprotocol.session", "smbprotocol.tree")
 # These read the environment when they are imported, or are no module of a command.
-_NOT_YET = ("azguard.__main__", "azguard.demo", "azguard.emulators")
+_NOT_YET = ("azguard.demo", "azguard.emulators")
 # What is read, written and refused before the first fork, by a service in which nothing is there.
 _REHEARSED = ("blob show a/b -o json", "blob put a/b --allow-empty", "safe-update blob:a/b --set x=1", "lock show a/b")
 _NOTHING = scripted_service.Answer(404, "BlobNotFound")
@@ -77,6 +77,11 @@ _SHARED = "PYTEST_FORKS"
 _LONGEST_START_SECONDS = 100.0
 # In /proc/PID/stat, after the name: where the arguments begin and end, and the environment.
 _ARGUMENTS = 45
+# What is larger has memory of its own, mapped for it.
+_LARGEST_FREE_BYTES = 100_000
+_LEAST_FREE_BYTES = 16
+# Of each size.
+_MOST_FREE = 10_000
 _LARGE_PAGE_BYTES = 2 << 20
 # The number of MADV_COLLAPSE, which Python does not name.
 _COLLAPSE = 25
@@ -147,6 +152,7 @@ def serve(path: str) -> str:
     # What is never looked at for garbage stays shared by all forks.
     gc.freeze()
     if sys.platform == "linux":
+        _occupy_free_memory()
         _use_large_pages()
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"{path}-")
@@ -174,6 +180,23 @@ def _rehearse() -> None:
         world = CliWorld(Path(folder), service.connection_string)
         for line in _REHEARSED:
             world.call(*line.split())
+
+
+def _occupy_free_memory() -> None:
+    """Allocate what is free between the memory in use: in a fork each use of it would copy the page around it."""
+    library = ctypes.CDLL(None)
+    malloc, sbrk = library.malloc, library.sbrk
+    malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+    sbrk.argtypes, sbrk.restype = [ctypes.c_ssize_t], ctypes.c_void_p
+    last = sbrk(0)
+    size = _LARGEST_FREE_BYTES
+    while size >= _LEAST_FREE_BYTES:
+        for _ in range(_MOST_FREE):
+            if (place := malloc(size)) > last:
+                # What is placed beyond all else is new.
+                last = place
+                break
+        size = size * 7 // 8
 
 
 def _use_large_pages() -> None:
@@ -267,8 +290,10 @@ def _become_command(asked: socket.socket) -> str:
         os.close(descriptor)
     os.chdir(folder)
     os.umask(umask)
-    os.environb.clear()
-    os.environb.update(environ)
+    # Only what differs: each change of the environment takes time that grows with its size.
+    for name in os.environb.keys() - environ.keys():
+        del os.environb[name]
+    os.environb.update(environ.items() - os.environb.items())
     module, *arguments = map(os.fsdecode, words[1:])
     sys.argv = [str(REPOSITORY / "azguard/__main__.py"), *arguments]
     sys.stdin, sys.stdout, sys.stderr = _stream(0), _stream(1), _stream(2)
