@@ -128,7 +128,7 @@ class Lines:
 
     @property
     def _is_beside_bar(self) -> bool:
-        return self._out.progress and terminal.is_terminal(sys.stdout)
+        return self._out.progress and self._out.format != "none" and terminal.is_terminal(sys.stdout)
 
     def _show_picked(self, values: list[Any]) -> None:
         if values and self._is_beside_bar:

@@ -215,6 +215,8 @@ class _Results(Lines):
             raise ended.interruption
         if self._wrong_lines:
             raise Partial(
-                f"{self._wrong_lines:,} of {say_count(total, 'line')} failed", hint="each line above says why"
+                f"{self._wrong_lines:,} of {say_count(total, 'line')} failed",
+                hint="each line above says why",
+                detail=() if self._failure is None else (self._failure.message,),
             )
         self.finish()

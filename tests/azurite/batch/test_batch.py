@@ -295,6 +295,21 @@ def test_ctrl_c_while_lines_are_checked_says_that_nothing_was_sent(cli: CliWorld
     assert read_all(cli, site) == {}
 
 
+def test_where_lines_failed_it_is_told_too_that_results_cannot_be_written(cli: CliWorld, site: str) -> None:
+    file = cli.file("lines", f"blob show {site}/none\n")
+    with open("/dev/full", "wb") as full:
+        process = cli.begin_fork("batch", "-f", str(file), stdin=subprocess.DEVNULL, stdout=full)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.decode().splitlines()[-3:]) == (
+        20,
+        [
+            "error: 1 of 1 line failed",
+            "  the operation is done, but its result cannot be written: No space left on device",
+            "hint: each line above says why",
+        ],
+    )
+
+
 def test_lines_go_on_when_no_one_reads_their_results(cli: CliWorld, site: str) -> None:
     file = cli.file("lines", list_puts(site, 40))
     reads, writes = os.pipe()

@@ -20,3 +20,9 @@ def test_what_is_printed_erases_the_bar_on_its_line(
     lines.end()
     shown = capsys.readouterr().out
     assert (shown.count(ERASE), shown.startswith(ERASE), "blob:c/a" in shown) == (is_terminal, is_terminal, True)
+
+
+def test_what_is_not_printed_erases_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
+    Lines(Output("none", progress=True)).print(TreeItem("blob:c/a", None, "created").done())
+    assert capsys.readouterr().out == ""
