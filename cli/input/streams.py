@@ -350,7 +350,7 @@ def to_stream(stream: IO[Any], length: int | None = None) -> Delivery:
         descriptor = stream.fileno()
         found = os.fstat(descriptor)
     except (OSError, ValueError):
-        return Delivery(True)  # in memory
+        return Delivery(getattr(stream, "is_kept", True))  # in memory
     if stat.S_ISREG(found.st_mode):
         from azguard.cache import copies
 

@@ -105,11 +105,19 @@ def divide_streams() -> None:
         setattr(sys, name, _Divided(name))
 
 
-class LineStreams:
-    """The streams of one line, in memory. Each is made when it is first used: lines that wait have none."""
+class _MemoryStream(io.TextIOWrapper):
+    #: Whether a user gets what is written there.
+    is_kept: bool
 
-    def __init__(self, stdin: str = "") -> None:
-        self._stdin = stdin
+
+class LineStreams:
+    """The streams of one line, in memory. Each is made when it is first used: lines that wait have none.
+
+    ``is_kept`` says whether a user gets the whole result.
+    """
+
+    def __init__(self, stdin: str = "", *, is_kept: bool = False) -> None:
+        self._stdin, self._is_kept = stdin, is_kept
         self._contents: dict[str, io.BytesIO] = {}
         self._texts: dict[str, io.TextIOWrapper] = {}
 
@@ -118,7 +126,9 @@ class LineStreams:
         if name not in self._texts:
             content = io.BytesIO(self._stdin.encode("utf-8", "surrogatepass") if name == "stdin" else b"")
             self._contents[name] = content
-            self._texts[name] = io.TextIOWrapper(content, "utf-8", errors="surrogatepass", write_through=True)
+            made = _MemoryStream(content, "utf-8", errors="surrogatepass", write_through=True)
+            made.is_kept = self._is_kept
+            self._texts[name] = made
         return self._texts[name]
 
     def read_back(self, name: str) -> str:
@@ -142,6 +152,8 @@ class LineRunner:
 
     env: Environment
     common: SharedState
+    #: Whether a user gets the whole results.
+    is_kept: bool = False
 
     @cached_property
     def _typed_before(self) -> list[str]:
@@ -156,7 +168,7 @@ class LineRunner:
             passed_on = {name: value for name, value in self.env.shared.items() if name not in _NOT_PASSED_ON}
             typed = {**passed_on, "output": "json"}
             facts = Facts((*self._typed_before, *line.words), typed, common=self.common)
-            own = LineStreams(line.stdin)
+            own = LineStreams(line.stdin, is_kept=self.is_kept)
             with own.in_place():
                 ready = _parse(line, facts)
                 return LineWork(line, facts, own, ready, addresses=tuple(_find_addresses(ready)))

@@ -1,6 +1,7 @@
 """The command, and what it shows: lines are checked, then run, and each end is told."""
 
 import gc
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -89,7 +90,8 @@ def batch(
     """
     results = _Results(replace(env.out, format=output, summarizes=None))
     clock = StoppableClock()
-    runner = LineRunner(env, replace(env.common, clock=clock))
+    is_kept = output != "none" and env.out.query is None and streams.to_stream(sys.stdout).is_kept
+    runner = LineRunner(env, replace(env.common, clock=clock), is_kept)
     with streams.source(file, purpose="run") as source, keep(source) as kept, _collect_often():
         divide_streams()
         begin = kept.tell()

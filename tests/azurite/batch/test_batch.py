@@ -383,6 +383,16 @@ def test_a_result_of_lines_is_a_list_of_them_also_of_one_or_none(cli: CliWorld, 
     assert found == [[], ["created"], ["created"] * 2, [], [1], [1], None]
 
 
+@pytest.mark.parametrize(("words", "code"), [((), 0), (("-o", "none"), 42), (("--query", "exit_code"), 42)])
+def test_only_a_read_whose_whole_result_is_told_guards_a_write(
+    cli: CliWorld, words: tuple[str, ...], code: int
+) -> None:
+    entity = f"{table_world.table(cli)}/p/r"
+    cli.call("entity", "insert", entity, "n=1", scope="another")
+    play(cli, f"entity get {entity}\n", *words)
+    assert cli.call("entity", "merge", entity, "n=2").code == code
+
+
 def test_the_streams_of_lines_do_not_mix(cli: CliWorld, site: str) -> None:
     lines: list[dict[str, Any]] = [
         {"args": ["blob", "put", f"{site}/{number}", "-f", "-"], "stdin": f"{number}\n" * 100, "id": str(number)}
