@@ -22,7 +22,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -206,6 +206,13 @@ class Forked:
             self._is_reaped = os.waitpid(self.pid, os.WNOHANG)[0] != 0
         return self._is_reaped
 
+    def reap_all(self) -> bool:
+        """Collect every child that has ended; return whether it is one of them, or was before."""
+        with suppress(ChildProcessError):
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                self._is_reaped = self._is_reaped or pid == self.pid
+        return self._is_reaped
+
     def resume(self) -> None:
         """Let it go on if it was stopped."""
         if not self.reap():
@@ -264,6 +271,13 @@ def fork_to_background(name: str, work: Callable[[Channel], None]) -> Forked:
         work(theirs)
 
     return fork(work_alone)
+
+
+def redirect(path: str) -> None:
+    """Read from now on what is in a file."""
+    opened = os.open(path, os.O_RDONLY)
+    os.dup2(opened, 0)
+    os.close(opened)
 
 
 def leave_errors(log: Path) -> None:

@@ -1,9 +1,10 @@
 """A place where guarded commands run, one after another: azguard's side of it, and the process behind it.
 
 Guardians have to be forked before any thread is started. So a program of many threads has processes of one thread and
-few modules, forked early, which fork a guardian for each command. If azguard is gone, the command is ended; if this
-process is gone, the guardian ends the command. A command reads what it is given on stdin. What it prints goes to
-stderr, because stdout carries azguard's result.
+few modules, forked early, which fork guardians. A guardian is kept for the next command only if nothing that it has
+started is left: it can never take a process of one command for one of another. If azguard is gone, the command is
+ended; if this process is gone, the guardian ends the command. A command reads what it is given on stdin. What it prints
+goes to stderr, because stdout carries azguard's result.
 """
 
 import base64
@@ -12,7 +13,6 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Self
@@ -20,8 +20,7 @@ from typing import Any, Self
 from azguard.errors import AzguardError, CommandNotFound, GaveUp, LockLost, NotExecutable
 from azguard.frozen import frozen
 from azguard.processes import tree
-from azguard.processes.child import Channel, Forked, fork
-from azguard.processes.command_tree import find_own_group
+from azguard.processes.child import Channel, Forked, fork, redirect
 from azguard.processes.guardian import Guardian
 from azguard.processes.signals import FORWARDED, wait_readable
 
@@ -205,31 +204,13 @@ def _serve(channel: Channel, environ: Mapping[str, str]) -> None:
     for number in FORWARDED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave_to_azguard)
-    _redirect(os.devnull)
+    redirect(os.devnull)
     os.dup2(2, 1)
-    with suppress(OSError):
-        # Once for all guardians, which are forks of this process.
-        find_own_group()
     _Place(channel, environ).run()
 
 
 def _leave_to_azguard(number: int, frame: object) -> None:
     """Do nothing. Ignored instead, the signal would be ignored by the command too."""
-
-
-def _reap() -> None:
-    """Collect what an earlier command has left running and what has ended since: it has become a child of ours."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return
-
-
-def _redirect(path: str) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    os.dup2(opened, 0)
-    os.close(opened)
 
 
 class _Place:
@@ -238,6 +219,11 @@ class _Place:
         self._guardian: Guardian | None = None
 
     def run(self) -> None:
+        self._serve()
+        if self._guardian is not None:
+            self._guardian.close()
+
+    def _serve(self) -> None:
         while (messages := self._channel.receive()) is not None:
             for message in messages:
                 if message["do"] == "run":
@@ -248,7 +234,7 @@ class _Place:
     def _obey(self, message: Mapping[str, Any]) -> None:
         if message["do"] == "ping":
             self._channel.send(**{"is": "here"})
-        elif self._guardian is None:
+        elif self._guardian is None or self._guardian.stays:
             return  # about a command that has ended meanwhile
         elif message["do"] == "extend":
             self._guardian.extend(message["ends"])
@@ -266,46 +252,52 @@ class _Place:
         return True
 
     def _run(self, order: Mapping[str, Any]) -> None:
-        """Run a command; once its files are gone and what it left is collected, say how it ended."""
+        """Run a command; once its files are gone, say how it ended."""
         try:
             with tempfile.TemporaryDirectory(prefix="azguard-", ignore_cleanup_errors=True) as name:
-                environ = self._prepare(order, Path(name))
-                told = self._guard(order, environ)
+                stdin = Path(name, "stdin")
+                environ = self._prepare(order, stdin)
+                told = self._guard(order, environ, stdin)
         except OSError as error:
             why = f"the files of the command cannot be written in {tempfile.tempdir or 'any folder'}: {error.strerror}"
             told = {"is": "failed", "status": NO_ROOM, "why": why}
-        finally:
-            _redirect(os.devnull)
-            _reap()
         self._channel.send(**told)
 
-    def _prepare(self, order: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    def _prepare(self, order: Mapping[str, Any], stdin: Path) -> dict[str, str]:
         environ = {**self._environ, **order["environ"]}
         for variable, text in order["files"].items():
-            environ[variable] = str(folder / variable.lower())
+            environ[variable] = str(stdin.parent / variable.lower())
             # What is no UTF-8, such as half of a pair, is written as JSON and Python escape it.
             Path(environ[variable]).write_text(text, encoding="utf-8", errors="backslashreplace")
-        stdin = folder / "stdin"
         stdin.write_bytes(base64.b64decode(order["stdin"]))
-        _redirect(str(stdin))
         return environ
 
-    def _guard(self, order: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    def _guard(self, order: Mapping[str, Any], environ: Mapping[str, str], stdin: Path) -> dict[str, Any]:
         """Run a command under a guardian, and return the message about the command's end."""
         try:
-            guardian = Guardian.fork()
+            guardian = self._find_guardian()
         except OSError as error:
             return {"is": "failed", "status": NO_ROOM, "why": f"the command cannot be started: {error.strerror}"}
         try:
-            guardian.hear_also(self._channel, self._hear)
-            self._guardian = guardian
-            guardian.start(order["command"], environ, ends=order["ends"], grace=order["grace"], on_lost="term")
+            guardian.start(
+                order["command"], environ, ends=order["ends"], grace=order["grace"], on_lost="term", stdin=str(stdin)
+            )
             self._channel.send(**{"is": "started"})
             ended = guardian.wait(lambda message: self._channel.send(**{"is": "noted", "what": message["is"]}))
         except AzguardError as error:
             return {"is": "failed", "status": error.exit_code, "why": error.message}
         finally:
-            self._guardian = None
-            guardian.close()
-        left = [*ended.left, *guardian.find_left_running()]
+            if not guardian.stays:
+                guardian.close()
+        left = [] if guardian.stays else [*ended.left, *guardian.find_left_running()]
         return {"is": "ended", "status": ended.status, "signal": ended.signal, "left": left}
+
+    def _find_guardian(self) -> Guardian:
+        """Return the guardian of the command before, if nothing is left of that one, else a new one."""
+        if self._guardian is not None:
+            if self._guardian.awaits_command():
+                return self._guardian
+            self._guardian.close()
+        self._guardian = Guardian.fork(stays=True)
+        self._guardian.hear_also(self._channel, self._hear)
+        return self._guardian

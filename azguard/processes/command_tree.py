@@ -12,7 +12,6 @@ import os
 import signal
 import time
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 
 from azguard.frozen import frozen
@@ -54,7 +53,7 @@ class ControlGroup:
 def make_control_group() -> ControlGroup | None:
     """Make a group that is named after this process, a guardian; None where that is not possible."""
     try:
-        above = find_own_group()
+        above = _find_own()
         if above is None:
             return None
         _remove_left(above)
@@ -72,7 +71,7 @@ def make_control_group() -> ControlGroup | None:
 def kill_control_group_of(guardian: int) -> None:
     """Kill all that is in the group that a guardian of this process made, by the guardian's pid."""
     with suppress(OSError):
-        if (above := find_own_group()) is not None:
+        if (above := _find_own()) is not None:
             (_name(above, guardian) / _KILL).write_bytes(b"1")
 
 
@@ -80,13 +79,7 @@ def _name(above: Path, guardian: int) -> Path:
     return above / f"{_PREFIX}{guardian}"
 
 
-@lru_cache(maxsize=1)
-def find_own_group() -> Path | None:
-    """Return the folder of the control group of this process, and of its forks; None if it has none.
-
-    Raises:
-        OSError: that cannot be known.
-    """
+def _find_own() -> Path | None:
     lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
     for mount in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():

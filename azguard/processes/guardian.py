@@ -58,16 +58,18 @@ class Guardian:
         self.command: int | None = None
         #: Whether the command was told to end by a signal that was passed on to it.
         self.was_told_to_end = False
+        #: Whether it waits for another command, and nothing is left of the one before.
+        self.stays = False
 
     @classmethod
-    def fork(cls) -> "Guardian":
-        """Start the process; it waits for what to run, and ends if we do."""
+    def fork(cls, *, stays: bool = False) -> "Guardian":
+        """Start the process; it waits for what to run, and ends if we do. One that ``stays`` runs several commands."""
         # If SIGCHLD stayed ignored, as it may be, an ended process would be forgotten at once, with its pid.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         offspring = Offspring()
         terminal = Terminal.of_this_process()
         before = guardian_process.find_ignored_signals()
-        return cls(fork(lambda theirs: guardian_process.serve(theirs, terminal, before)), offspring)
+        return cls(fork(lambda theirs: guardian_process.serve(theirs, terminal, before, stays=stays)), offspring)
 
     def start(
         self,
@@ -78,12 +80,14 @@ class Guardian:
         grace: float,
         on_lost: str,
         nested: bool = False,
+        stdin: str | None = None,
     ) -> None:
         """Run a command, an argument vector without a shell, in a process group of its own.
 
         ``ends`` is when the lock ends unless it is renewed, on ``times.read_boot_clock``; ``grace`` is in seconds;
         ``on_lost`` is ``term``, ``kill`` or ``continue``. ``nested`` says that we run under a lock ourselves: if we
-        are killed, it is because that one was lost, and the command has no grace left.
+        are killed, it is because that one was lost, and the command has no grace left. ``stdin`` is the path of what it
+        reads, if that is not what we read.
 
         Raises:
             CommandNotFound, NotExecutable: it could not be started.
@@ -92,10 +96,14 @@ class Guardian:
         # What the guardian leaves behind if it is killed is ours to end.
         tree.adopt_orphans()
         self._ends, self._grace, self._on_lost = ends, grace, on_lost
+        self.command, self.stays = None, False
         self._channel.send(
             do="start", command=list(command), environ=dict(environ), ends=ends, grace=grace, on_lost=on_lost,
-            nested=nested,
+            nested=nested, stdin=stdin,
         )  # fmt: skip
+        self._await_start()
+
+    def _await_start(self) -> None:
         for message in self._incoming:
             if message["is"] == "failed":
                 raise _STARTING[message["status"]](message["why"])
@@ -145,6 +153,8 @@ class Guardian:
         """
         for message in self._incoming:
             if message["is"] == "ended":
+                # What came too late to end this command would end the next.
+                self.stays = message["stays"] and not self._is_lost
                 return Ended(message["status"], message["signal"], message["typed"], tuple(message["left"]))
             tell(message)
         left = self._kill_all()
@@ -154,6 +164,10 @@ class Guardian:
         """Let it go; a command that still runs is ended."""
         if not self._process.let_go(self._grace + 2 * _UNKILLABLE_SECONDS):
             self._kill_all()
+
+    def awaits_command(self) -> bool:
+        """Return whether it waits for another command. Whatever has ended is collected, also what one left running."""
+        return not self._process.reap_all() and self.stays
 
     def find_left_running(self) -> list[str]:
         """Return the processes that the command left running when it ended, for people; ask after ``close``."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from azguard import times
 from azguard.processes import command_tree, tree
-from azguard.processes.child import Channel
+from azguard.processes.child import Channel, redirect
 from azguard.processes.command_tree import NAME, CommandTree, ControlGroup
 from azguard.processes.signals import ENDING, FORWARDED, Terminal, wait_readable
 
@@ -41,30 +41,24 @@ def find_ignored_signals() -> frozenset[int]:
     return frozenset(number for number in _IGNORED_SIGNALS if signal.getsignal(number) is signal.SIG_IGN)
 
 
-def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> None:
-    """Be the guardian, until the command has ended or azguard has gone before it began."""
+def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int], *, stays: bool) -> None:
+    """Be the guardian, until the command has ended or azguard has gone before it began.
+
+    One that ``stays`` guards one command after another, as long as each leaves nothing behind.
+    """
     os.setpgid(0, 0)
     tree.rename(NAME)
     tree.adopt_orphans()
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    _Guardian(channel, terminal, ignored).run()
+    _Guardian(channel, terminal, ignored, stays=stays).run()
 
 
 class _Guardian:
-    def __init__(self, channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> None:
-        self._channel, self._terminal, self._ignored = channel, terminal, ignored
-        self._command = 0
-        self._tree = CommandTree(0)
-        self._group: ControlGroup | None = None
-        self._ends = self._grace = 0.0
-        self._on_lost = "term"
-        self._kill_at: float | None = None  # set while the command is being ended
-        self._alone = self._nested = self._paused = False
-        self._is_lost = False  # a command that is not there yet is not started then
-        self._typed = False  # whether the command had the terminal when it ended
-        self._early: list[int] = []  # signals that came before the command was there
-        self._passed_on: set[int] = set()
+    def __init__(self, channel: Channel, terminal: Terminal | None, ignored: frozenset[int], *, stays: bool) -> None:
+        self._channel, self._terminal, self._ignored, self._stays = channel, terminal, ignored, stays
+        self._group = command_tree.make_control_group()
+        self._forget()
         self._woken, waker = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(waker, False)
@@ -73,7 +67,29 @@ class _Guardian:
         signal.set_wakeup_fd(waker)
         import subprocess  # noqa: F401  # while azguard is busy elsewhere; the command shall not wait for it
 
+    def _forget(self) -> None:
+        """Know of no command, whatever was known of one before."""
+        self._command = 0
+        self._tree = CommandTree(0)
+        self._ends = self._grace = 0.0
+        self._on_lost = "term"
+        self._kill_at: float | None = None  # set while the command is being ended
+        self._alone = self._nested = self._paused = False
+        self._is_lost = False  # a command that is not there yet is not started then
+        self._typed = False  # whether the command had the terminal when it ended
+        self._early: list[int] = []  # signals that came before the command was there
+        self._passed_on: set[int] = set()
+
     def run(self) -> None:
+        self._guard()
+        while self._stays:
+            self._forget()
+            self._guard()
+        if self._group is not None:
+            self._group.remove()
+
+    def _guard(self) -> None:
+        """Guard one command to its end."""
         while not self._is_over():
             watched: list[Any] = [self._woken] if self._alone else [self._woken, self._channel]
             ready = wait_readable(watched, self._patience())
@@ -84,10 +100,10 @@ class _Guardian:
             if self._channel in ready:
                 self._hear()
             self._act_in_time()
+        # One that was told to end may have left what cannot be ended, such as a set-user-id command.
+        self._stays = self._stays and bool(self._command) and self._kill_at is None and self._tree.is_gone()
         if self._command:
             self._report()
-        if self._group is not None:
-            self._group.remove()
 
     def _is_over(self) -> bool:
         if not self._command:
@@ -130,8 +146,7 @@ class _Guardian:
         if self._is_lost or self._is_late():
             self._channel.send(**{"is": "late"})
             return
-        self._group = command_tree.make_control_group()
-        prologue = _prologue(self._terminal, self._ignored, self._group)
+        prologue = _prologue(self._terminal, self._ignored, self._group, message["stdin"])
         try:
             # Files that we were handed open are for the command; our own are not inherited.
             process = Popen(
@@ -273,10 +288,13 @@ class _Guardian:
             signal=-code if code < 0 else None,
             typed=self._typed,
             left=[] if self._kill_at is None else self._tree.find_running(),
+            stays=self._stays,
         )
 
 
-def _prologue(terminal: Terminal | None, ignored: frozenset[int], group: ControlGroup | None) -> Callable[[], None]:
+def _prologue(
+    terminal: Terminal | None, ignored: frozenset[int], group: ControlGroup | None, stdin: str | None
+) -> Callable[[], None]:
     """Return the function that the command's process runs before the process becomes the command."""
     dies_with_parent = tree.bind_to_parent()
     ours = os.getpid()
@@ -288,6 +306,8 @@ def _prologue(terminal: Terminal | None, ignored: frozenset[int], group: Control
             terminal.move(terminal.group, os.getpid())
         for number in _IGNORED_SIGNALS:
             signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        if stdin is not None:
+            redirect(stdin)
         if group is not None:
             group.join()
         dies_with_parent()

@@ -12,7 +12,8 @@ import pytest
 
 from azguard import times
 from azguard.errors import AzguardError, CommandNotFound, GaveUp, NotExecutable
-from azguard.processes import command_place, guardian_process, tree
+from azguard.processes import child, command_place, guardian_process, tree
+from azguard.processes.child import Forked
 from azguard.processes.command_place import CommandEnd, CommandOrder, CommandPlace
 from azguard.processes.guardian import Guardian
 from tests.support.emulator_world import until
@@ -53,6 +54,13 @@ def begin(place: CommandPlace, folder: Path, script: str = "") -> int:
     return int(wanted.read_text())
 
 
+def find_guardian(place: CommandPlace) -> int:
+    """Return the pid of the one child of a place that has its guardian's name."""
+    children = Path(f"/proc/{place.process.pid}/task/{place.process.pid}/children").read_text().split()
+    (found,) = (int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "lock-guardian")
+    return found
+
+
 def test_commands_run_one_after_another(place: CommandPlace) -> None:
     assert [run(place, f"exit {status}") for status in (0, 3, 0)] == [CommandEnd(0), CommandEnd(3), CommandEnd(0)]
 
@@ -86,7 +94,7 @@ def test_a_machine_without_a_folder_for_temporary_files_is_told(monkeypatch: pyt
 
 
 def test_a_machine_without_room_for_a_process_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
+    def refuse(**_: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     with monkeypatch.context() as patch:
@@ -118,6 +126,7 @@ def test_a_command_is_ended_with_what_it_started(place: CommandPlace, tmp_path: 
     place.end()
     assert place.wait(_SECONDS) == CommandEnd(143)
     assert (is_gone(pid), is_gone(int((tmp_path / "deep").read_text()))) == (True, True)
+    assert run(place, "exit 3") == CommandEnd(3)
 
 
 def test_a_command_is_ended_when_its_time_is_over(place: CommandPlace) -> None:
@@ -137,11 +146,40 @@ def test_a_command_is_ended_when_its_place_is_killed(place: CommandPlace, tmp_pa
 
 def test_a_command_is_ended_when_its_guardian_is_killed(place: CommandPlace, tmp_path: Path) -> None:
     pid = begin(place, tmp_path)
-    (guardian,) = Path(f"/proc/{place.process.pid}/task/{place.process.pid}/children").read_text().split()
-    os.kill(int(guardian), signal.SIGKILL)
+    os.kill(find_guardian(place), signal.SIGKILL)
     ended = place.wait(_SECONDS)
     assert ended is not None
-    assert (ended.was_unguarded, is_gone(pid)) == (True, True)
+    assert (ended.was_unguarded, is_gone(pid), run(place, "exit 3")) == (True, True, CommandEnd(3))
+
+
+def test_a_guardian_that_is_killed_between_two_commands_is_replaced(place: CommandPlace) -> None:
+    run(place, "true")
+    killed = find_guardian(place)
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: is_gone(killed))
+    assert (run(place, "exit 3"), find_guardian(place) != killed) == (CommandEnd(3), True)
+
+
+def test_a_guardian_is_kept_until_a_command_leaves_something_running(place: CommandPlace, tmp_path: Path) -> None:
+    log, left = tmp_path / "log", tmp_path / "left"
+    scripts = ("true", "true", f"sleep 300 & echo $! > {left}", "true")
+    told = [run(place, f"echo $PPID >> {log}; {script}") for script in scripts]
+    first, second, third, fourth = map(int, log.read_text().split())
+    running = int(left.read_text())
+    assert (first == second == third, is_gone(first), fourth == find_guardian(place)) == (True, True, True)
+    assert (told[2:], is_gone(running)) == ([CommandEnd(0, left=(f"sleep (pid {running})",)), CommandEnd(0)], False)
+    os.kill(running, signal.SIGKILL)
+
+
+def test_a_guardian_that_is_told_too_late_that_its_command_is_to_end_is_not_kept() -> None:
+    ours, theirs = child.pair()
+    guardian = Guardian(Forked(0, ours))
+    theirs.send(**{"is": "started"}, pid=1)
+    theirs.send(**{"is": "ended"}, status=0, signal=None, typed=False, left=[], stays=True)
+    guardian.start(["true"], {}, ends=float("inf"), grace=0.0, on_lost="term")
+    guardian.lost()
+    guardian.wait(lambda message: None)
+    assert not guardian.stays
 
 
 def test_a_place_that_was_stopped_goes_on(place: CommandPlace, tmp_path: Path) -> None:
@@ -173,7 +211,7 @@ def test_signals_of_the_terminal_do_not_reach_a_command(place: CommandPlace, tmp
 
 
 def test_a_guardian_that_is_killed_before_its_command_begins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guardian_process, "serve", lambda *_: os._exit(1))
+    monkeypatch.setattr(guardian_process, "serve", lambda *_, **__: os._exit(1))
     (place,) = CommandPlace.fork(1, dict(os.environ))
     with pytest.raises(AzguardError, match="was killed") as raised:
         run(place, "exit 0")

@@ -180,7 +180,7 @@ def test_a_command_that_ended_before_its_start_was_heard_of_has_its_own_status()
     ours, theirs = child.pair()
     guardian = Guardian(Forked(0, ours))
     theirs.send(**{"is": "started"}, pid=1)
-    theirs.send(**{"is": "ended"}, status=3, signal=None, typed=False, left=[])
+    theirs.send(**{"is": "ended"}, status=3, signal=None, typed=False, left=[], stays=False)
     guardian.start(["true"], {}, ends=0.0, grace=0.0, on_lost="term")
     assert guardian.wait(lambda message: None) == Ended(3)
 
