@@ -48,7 +48,7 @@ def create(
     def make() -> Any:
         return lifecycles.create_unless_exists(
             lambda: tables.create(target, env.deadline.fresh()),
-            lambda: lifecycles.leave_alone(target, None, None),
+            lambda: lifecycles.describe_existing(target),
             skip=skip,
         )
 

@@ -330,7 +330,7 @@ def _walk(target: Target, stage: CheckStage) -> Iterator[tuple[str, Lineage]]:
     """Yield the name of each blob or entity, and its lineage."""
     if target.kind is Kind.TABLE:
         select = ",".join((*edm.KEYS, KEY))
-        for page in entities.read_pages(target, stage.deadline, None, select):
+        for page, _ in entities.walk_pages(target, stage.deadline, None, select):
             yield from (("/".join(str(each.entity[key]) for key in edm.KEYS), each.lineage) for each in page)
         return
     for item in listing.walk(target, stage.deadline, include=("metadata",)):

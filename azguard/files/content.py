@@ -232,8 +232,7 @@ def resize_file(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
     """
     given = temporary.describe_size(size)
-    write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=given)
-    done = writes.perform(write, guarding_by, deadline)
+    done = writes.perform(FILE_SET_PROPERTIES, target, conditions, guarding_by, deadline, **given)
     return ContentWritten(**vars(done), content_length=size)
 
 

@@ -209,8 +209,7 @@ def change_file(
     # The service clears each content header that is not sent.
     found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     settings = {**vars(smb), **headers.over(found).given}
-    write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=settings)
-    return writes.perform(write, guarding_by, deadline)
+    return writes.perform(FILE_SET_PROPERTIES, target, conditions, guarding_by, deadline, **settings)
 
 
 def change_directory(target: Target, smb: SmbProperties, conditions: Conditions, deadline: Deadline) -> Written:

@@ -23,7 +23,6 @@ from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, Outcom
 from azguard.files import directories, entries, guarding, handles, temporary, writes
 from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import Guarding, Held
-from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
@@ -62,8 +61,7 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
         OutcomeUnknown: the answer was lost, and the file is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-file2
     """
-    write = FileWrite(target=target, conditions=conditions, operation=FILE_DELETE)
-    return writes.perform(write, guarding_by, deadline)
+    return writes.perform(FILE_DELETE, target, conditions, guarding_by, deadline)
 
 
 @frozen(kw_only=True)

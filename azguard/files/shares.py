@@ -15,7 +15,6 @@ from azguard.errors import NotFound
 from azguard.files import writes
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
-from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
@@ -100,9 +99,8 @@ def delete(
         OutcomeUnknown: the answer was lost, and the share is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-share
     """
-    given = {"delete_snapshots": "include" if snapshots else None}
-    write = FileWrite(target=target, conditions=conditions, operation=SHARE_DELETE, given=given)
-    return writes.perform(write, guarding_by, deadline)
+    how = "include" if snapshots else None
+    return writes.perform(SHARE_DELETE, target, conditions, guarding_by, deadline, delete_snapshots=how)
 
 
 def _describe(address: Address, found: Any) -> ShareShown:
@@ -165,9 +163,7 @@ def change_quota(
         OutcomeUnknown: the answer was lost, and no lease tells whose the quota is.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-properties
     """
-    given = {"quota": gibibytes}
-    write = FileWrite(target=target, conditions=conditions, operation=SHARE_SET_PROPERTIES, given=given)
-    return writes.perform(write, guarding_by, deadline)
+    return writes.perform(SHARE_SET_PROPERTIES, target, conditions, guarding_by, deadline, quota=gibibytes)
 
 
 @frozen
@@ -276,8 +272,7 @@ def replace_policies(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-acl
     """
     body = parts.build_policies_body(policies)
-    write = FileWrite(target=target, conditions=conditions, operation=SHARE_SET_ACL, given={"body": body})
-    return writes.perform(write, guarding_by, deadline)
+    return writes.perform(SHARE_SET_ACL, target, conditions, guarding_by, deadline, body=body)
 
 
 def count_entries(target: Target, deadline: Deadline) -> Contents:

@@ -5,7 +5,7 @@ by our own lease: what changed while only we could write, changed by us.
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -43,17 +43,25 @@ class FileWrite:
     before: Answer | None = None
 
 
-def perform(write: FileWrite, guarding_by: Guarding, deadline: Deadline) -> Written:
-    """Write under the guard that the conditions name."""
-    write = replace(write, conditions=guarding.take_over(write.target, write.conditions, guarding_by, deadline))
-    if write.conditions.expected_etag is None:
+def perform(
+    operation: Operation,
+    target: Target,
+    conditions: Conditions,
+    guarding_by: Guarding,
+    deadline: Deadline,
+    **given: Any,
+) -> Written:
+    """Write under the guard that the conditions name; ``given`` is what the operation sends, besides the lease id."""
+    conditions = guarding.take_over(target, conditions, guarding_by, deadline)
+    write = FileWrite(target=target, conditions=conditions, operation=operation, given=given)
+    if conditions.expected_etag is None:
         return send(write, None, deadline)
-    with guarding.hold(write.target, write.conditions, guarding_by, deadline) as held:
+    with guarding.hold(target, conditions, guarding_by, deadline) as held:
         done = send(write, held, held.lease.patience)
-        if write.operation.deletes:
+        if operation.deletes:
             held.lease.end_with_resource()
             return done
-        return guarding.finish(write.target, held, done, guarding_by, deadline)
+        return guarding.finish(target, held, done, guarding_by, deadline)
 
 
 def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:

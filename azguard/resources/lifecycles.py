@@ -81,16 +81,16 @@ def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     try:
         found = properties.fetch(target, Conditions(), deadline.fresh())
     except NotFound:  # deleted since
-        return leave_alone(target, None, None)
+        return describe_existing(target)
     except BadRequest as error:
         # The version has another key: it is another writer's, and the caller cannot read it.
         if not is_of_encryption(error):
             raise
-        return leave_alone(target, None, None)
+        return describe_existing(target)
     if op in Lineage.find(found.metadata):
-        return say_created(target, None, None)
+        return describe_existing(target, outcome="committed")
     etag = found.get("etag")
-    return leave_alone(target, None if etag is None else quote_etag(etag), found.get("last_modified"))
+    return describe_existing(target, None if etag is None else quote_etag(etag), found.get("last_modified"))
 
 
 def list_all(
@@ -172,7 +172,7 @@ def delete_unguarded(target: Target, guard: str, deadline: Deadline, look: Calla
     request = WriteRequest[object](
         operation=_find(target.kind.noun, "delete"),
         target=target,
-        look_after_refusal=lambda patience: judge_refused_delete(before, lambda: look(patience)),
+        look_after_refusal=lambda patience: _judge_refused_delete(before, lambda: look(patience)),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, guard, settled.attempts)
@@ -268,8 +268,7 @@ def look_after(look: Callable[[], T]) -> T | None:
         return None
 
 
-def judge_refused_delete(before: object | None, look: Callable[[], object]) -> Finding[Any]:
-    """Return the finding on a delete that was refused, by ``look``; ``before`` is the finding of ``look_before``."""
+def _judge_refused_delete(before: object | None, look: Callable[[], object]) -> Finding[Any]:
     if look_after(look) is not None:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, may_be_ours=before is not None)
@@ -300,17 +299,13 @@ def create_unless_exists(make: Callable[[], T], look: Callable[[], Written], *, 
         return look()
 
 
-def say_created(target: Target, etag: str | None, modified: datetime | None) -> Written:
-    """Return the result of a create that the network has sent twice; the ETag is None if its version is not known."""
-    return _describe(target, etag, modified)
+def describe_existing(
+    target: Target, etag: str | None = None, modified: datetime | None = None, outcome: str = EXISTS
+) -> Written:
+    """Return the result of a create that found something and changed nothing.
 
-
-def leave_alone(target: Target, etag: str | None, modified: datetime | None) -> Written:
-    """Return the result of a create that found something and changed nothing."""
-    return _describe(target, etag, modified, EXISTS)
-
-
-def _describe(target: Target, etag: str | None, modified: datetime | None, outcome: str = "committed") -> Written:
+    ``outcome`` is ``committed`` where the network has sent it twice, and this one came second.
+    """
     return Written(
         address=str(target.address),
         etag=etag,

@@ -84,20 +84,15 @@ def get(target: Target, deadline: Deadline, select: str | None = None) -> Stored
     return read(once, target, deadline)
 
 
-def read_pages(
-    target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
-) -> Iterator[list[Stored]]:
-    """Yield the entities that a query finds, page by page, each asked for again on transient failures.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
-    """
-    return (found for found, _ in walk_pages(target, deadline, query, select, page))
-
-
 def walk_pages(
     target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
 ) -> Iterator[tuple[list[Stored], bool]]:
-    """Yield pages as ``read_pages`` does, each with whether another page follows."""
+    """Yield the entities that a query finds, page by page, each asked for again on transient failures.
+
+    A page is told with whether another one follows.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
+    """
 
     def ask(after: tuple[str | None, str | None] | None, timeouts: Limits) -> tuple[list[Stored], Any]:
         partition, row = after or (None, None)
@@ -185,7 +180,7 @@ def query(
     """
     left = top
     page = None if top is None else min(top, _PAGE)
-    for found in read_pages(target, deadline, filter_, _select_properties(select), page):
+    for found, _ in walk_pages(target, deadline, filter_, _select_properties(select), page):
         yield found if left is None else found[:left]
         if left is not None and (left := left - len(found)) <= 0:
             return

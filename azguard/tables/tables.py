@@ -80,7 +80,7 @@ def require(target: Target, deadline: Deadline) -> Target:
         NotFound: it is not there.
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
-    next(entities.read_pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
+    next(entities.walk_pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
     return target
 
 

@@ -256,13 +256,13 @@ class Matched:
         _, partition, row = target.address.parts
         keys = f"{PARTITION_KEY} eq {entities.quote_text(partition)} and {ROW_KEY} eq {entities.quote_text(row)}"
         mine = f"{keys} and ({self._where})"
-        found = (each for page in entities.read_pages(target, deadline, mine) for each in page)
+        found = (each for page, _ in entities.walk_pages(target, deadline, mine) for each in page)
         return next(found, None)
 
 
 def find_matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Target, Stored]]:
     """Yield the entities of a table that match a filter, in constant memory; the rows of a ledger stay out."""
-    for page in entities.read_pages(table, deadline, where):
+    for page, _ in entities.walk_pages(table, deadline, where):
         for found in page:
             if not is_row(found.entity):
                 parts = (table.address.container, found.entity[PARTITION_KEY], found.entity[ROW_KEY])

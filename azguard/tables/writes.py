@@ -318,11 +318,11 @@ def find_existing(made: EntityWrite, deadline: Deadline) -> Written:
     try:
         found = entities.get(made.target, deadline.fresh())
     except NotFound:  # deleted since
-        return lifecycles.leave_alone(made.target, None, None)
+        return lifecycles.describe_existing(made.target)
     if made.op not in found.lineage:
-        return lifecycles.leave_alone(made.target, found.etag, parse_timestamp(found.etag))
+        return lifecycles.describe_existing(made.target, found.etag, parse_timestamp(found.etag))
     etag = find_etag(made, found)
-    return lifecycles.say_created(made.target, etag, None if etag is None else parse_timestamp(etag))
+    return lifecycles.describe_existing(made.target, etag, parse_timestamp(etag), outcome="committed")
 
 
 class _Evidence(Enum):

@@ -145,7 +145,7 @@ def _read_rows(table: Target, queue: str, wanted: set[str], deadline: Deadline) 
     query = f"PartitionKey eq {entities.quote_text(find_partition(queue))} and state eq {entities.quote_text(POISONED)}"
     found = {}
     try:
-        for page in entities.read_pages(table, deadline, query):
+        for page, _ in entities.walk_pages(table, deadline, query):
             for each in page:
                 if (copy := each.entity.get(_COPY)) in wanted:
                     found[str(copy)] = {**each.entity, "id": each.entity.get("message")}

@@ -22,7 +22,7 @@ from azguard.tables.entities import (
     find_address,
     get_selected,
     query,
-    read_pages,
+    walk_pages,
 )
 from azguard.wire.client import Limits
 from tests.support import table_world, thorough
@@ -225,8 +225,8 @@ def test_a_page_is_asked_for_when_the_one_before_has_been_taken(cli: CliWorld, t
 
     with proxy.running(table_world.port(cli), decide) as between:
         here = Target(emulator({"table": between.port}), address)
-        pages = read_pages(here, Deadline(), None, None, 3)
-        seen = [(len(asked), [each.entity["n"] for each in page]) for page in pages]
+        pages = walk_pages(here, Deadline(), None, None, 3)
+        seen = [(len(asked), [each.entity["n"] for each in page]) for page, _ in pages]
     assert seen == [(1, [0, 1, 2]), (2, [3, 4, 5]), (3, [6])]
 
 
@@ -241,7 +241,7 @@ def test_a_page_that_failed_is_asked_for_again(cli: CliWorld, table: str, fault:
 
     with proxy.running(table_world.port(cli), decide) as between:
         here = Target(emulator({"table": between.port}), Address(Kind.TABLE, (table,)))
-        found = [each.entity["n"] for page in read_pages(here, Deadline(), None, None, 1) for each in page]
+        found = [each.entity["n"] for page, _ in walk_pages(here, Deadline(), None, None, 1) for each in page]
     assert found == [0, 1, 2, 3]
 
 

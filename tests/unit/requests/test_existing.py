@@ -21,8 +21,8 @@ from tests.support.fake_resource import TARGET
 WRITTEN = datetime(2026, 11, 21, 10, tzinfo=UTC)
 OURS, OTHERS = new_op(bytes(12)), new_op(b"\1" * 12)
 CREATED = Written(address="blob:site/config.json", etag='"1"', last_modified=WRITTEN, guard="if-none-match", attempts=1)
-FOUND = lifecycles.leave_alone(TARGET, '"7"', WRITTEN)
-NOTHING_FOUND = lifecycles.leave_alone(TARGET, None, None)
+FOUND = lifecycles.describe_existing(TARGET, '"7"', WRITTEN)
+NOTHING_FOUND = lifecycles.describe_existing(TARGET)
 
 
 def ending(error: Exception) -> Callable[[], Written]:
