@@ -54,27 +54,22 @@ class Retention:
 
 
 @frozen(kw_only=True)
-class RetentionShown(Shown):
+class RetentionShown(Retention, Shown):
     """What keeps a blob."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.LEGAL_HOLD, columns.IMMUTABLE_UNTIL, columns.POLICY_MODE)
+    FIRST: ClassVar = (*Shown.FIRST, "version_id")
 
     version_id: str | None
-    legal_hold: bool
-    immutable_until: datetime | None
-    policy_mode: str | None
 
 
 @frozen(kw_only=True)
-class RetentionSet(Written):
+class RetentionSet(Retention, Written):
     """A change of what keeps a blob; the ETag is the blob's, which the change does not move."""
 
     COLUMNS: ClassVar = RetentionShown.COLUMNS
 
     version_id: str | None
-    legal_hold: bool
-    immutable_until: datetime | None
-    policy_mode: str | None
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> RetentionShown:
