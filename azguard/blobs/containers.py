@@ -17,7 +17,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Changed, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import build_changed, quote_etag, require_version
+from azguard.guards.versions import build_changed, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.commits import Verdict, look_under
@@ -137,7 +137,7 @@ def _find_delete_outcome(
         verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before is not None)
     # Another one of its name may have taken its place.
-    is_other = before is not None and quote_etag(found.etag) != before.etag
+    is_other = before is not None and found.etag != before.etag
     return Finding(Verdict.UNKNOWN, may_be_ours=is_other) if alone is None else Finding(Verdict.NOT_YET)
 
 

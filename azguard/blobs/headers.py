@@ -16,7 +16,7 @@ from azguard.blobs import refusals
 from azguard.errors import BadRequest, Changed, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import require_version
 from azguard.leases.owners import OF_LOCK
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
@@ -247,7 +247,7 @@ class TierChange:
     def _write(self, under: Conditions, deadline: Deadline, *, is_own: bool) -> TierSet:
         """Compare, then write; ``is_own`` says that the lease was acquired for this write alone."""
         before = properties.fetch(self.target, Conditions(lease_id=under.lease_id), deadline)
-        require_version(self.target, under.expected_etag, quote_etag(before.etag))
+        require_version(self.target, under.expected_etag, before.etag)
         request = WriteRequest(
             operation=BLOB_SET_TIER,
             target=self.target,
@@ -260,7 +260,7 @@ class TierChange:
         settled = send_until_settled(request, deadline)
         return TierSet(
             address=str(self.target.address),
-            etag=quote_etag(before.etag),
+            etag=before.etag,
             last_modified=before.last_modified,
             tier=self.tier,
             rehydrating=settled.answer["rehydrating"],

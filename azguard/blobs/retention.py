@@ -19,7 +19,7 @@ from azguard.blobs import refusals
 from azguard.errors import BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import require_version
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_CLEAR, Shown, Written
@@ -114,7 +114,7 @@ class RetentionChange:
         """
         with refusals.explain_gone(target, conditions.expected_etag):
             found = properties.fetch(target, Conditions(), deadline)
-        require_version(target, conditions.expected_etag, quote_etag(found.etag))
+        require_version(target, conditions.expected_etag, found.etag)
         before = Retention.of(found)
         self._check(target, before)
         attempts, outcome = 0, "unchanged"

@@ -27,7 +27,7 @@ from azguard.errors import AzguardError, Changed, NotFound, NotModified, Outcome
 from azguard.frozen import frozen
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
+from azguard.guards.versions import describe_write
 from azguard.requests import commits
 from azguard.requests.calls import send_once
 from azguard.requests.commits import Verdict
@@ -138,7 +138,7 @@ def _find_outcome(pinned: Snapshot, patience: Deadline) -> Finding[_Answer]:
         return Finding(Verdict.UNKNOWN)
     for item in list_kept(pinned.target, ["snapshots", "metadata"], patience):
         if item.snapshot and pinned.op in Lineage.find(item.metadata):
-            answer = {"snapshot": item.snapshot, "etag": quote_etag(item.etag), "last_modified": item.last_modified}
+            answer = {"snapshot": item.snapshot, "etag": item.etag, "last_modified": item.last_modified}
             return Finding(Verdict.COMMITTED, answer)
     return Finding(Verdict.NOT_YET)
 

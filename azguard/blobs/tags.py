@@ -33,7 +33,7 @@ from azguard.errors import (
 from azguard.frozen import frozen
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import require_version
 from azguard.leases import guard
 from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRecords
@@ -83,14 +83,14 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> TagsRead:
         etag=compute_etag(etag, tags),
         last_modified=None,
         tags=tags,
-        blob_etag=quote_etag(etag),
+        blob_etag=etag,
     )
 
 
 def compute_etag(blob_etag: str, tags: Mapping[str, str]) -> str:
     """Return the ETag that azguard makes of a version of a blob and its tags."""
     digest = hashlib.sha256(json.dumps(sorted(tags.items())).encode()).hexdigest()[:32]
-    return f'{quote_etag(blob_etag)[:-1]}{_MARK}{digest}"'
+    return f'{blob_etag[:-1]}{_MARK}{digest}"'
 
 
 def replace_all(
@@ -143,7 +143,7 @@ def _exclude_lower_fences(target: Target, done: Written, held: guard.GuardLease,
 
 def move_etag(etag: str, blob_etag: str) -> str:
     """Return azguard's ETag of the same tags on another version of the blob."""
-    return f"{quote_etag(blob_etag)[:-1]}{_MARK}{etag.rpartition(_MARK)[2]}"
+    return f"{blob_etag[:-1]}{_MARK}{etag.rpartition(_MARK)[2]}"
 
 
 def _write(
@@ -266,7 +266,7 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
             told = "the tags were written, but a holder with a lower fence may still overwrite them"
             raise error.as_kind(VersionNotMoved, detail=(*error.detail, told)) from error
         after = found.etag  # No holder can replace the content.
-    return Moved(quote_etag(found.etag), quote_etag(after), found.last_modified, (found.metadata or {}).get(KEY))
+    return Moved(found.etag, after, found.last_modified, (found.metadata or {}).get(KEY))
 
 
 @frozen

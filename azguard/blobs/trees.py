@@ -13,7 +13,6 @@ from azguard.blobs.content.download import BlobDownload
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.resources import delivery, lifecycles
@@ -51,7 +50,7 @@ class BlobTree(TreeStore):
             if item.resource_type != "directory":
                 yield ListedItem(
                     name=item.name,
-                    etag=quote_etag(item.etag) if item.etag else None,
+                    etag=item.etag,
                     last_modified=item.last_modified,
                     content_length=item.size,
                     content_md5=encode_md5(item.content_md5),

@@ -17,7 +17,6 @@ from azguard.documents.edits import Edit
 from azguard.errors import BadRequest, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import POSITION, Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
@@ -102,7 +101,7 @@ class LeasableBlob(UpdatableResource, ABC):
 
         items = [item for item in list_kept(self.target, ["versions", "metadata"], deadline) if item.version_id]
         items.sort(key=lambda item: item.version_id)
-        return [KeptVersion(quote_etag(item.etag), Lineage.find(item.metadata)) for item in items]
+        return [KeptVersion(item.etag, Lineage.find(item.metadata)) for item in items]
 
     def _keep(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> None:
         if self.keeper is not None and state.etag is not None:

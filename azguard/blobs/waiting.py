@@ -12,7 +12,7 @@ from azguard.errors import GaveUp, NotFound, NotModified, UsageError
 from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import SeenVersion, quote_etag
+from azguard.guards.versions import SeenVersion
 from azguard.leases import shown
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline, poll
@@ -104,7 +104,7 @@ def wait(target: Target, until: Until, conditions: Conditions, waiting: Waiting)
             address=state.address,
             until=until.value,
             exists=True,
-            etag=quote_etag(state.etag),
+            etag=state.etag,
             last_modified=state.last_modified,
             lease_state=state.state,
         )

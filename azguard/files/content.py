@@ -21,7 +21,6 @@ from azguard.files.guarding import Guarding, Held
 from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
@@ -74,12 +73,12 @@ class FileDownload(Download):
 
     def _check(self, found: Answer, offset: int, most: int, etag: str | None) -> None:
         """Refuse an answer that is of another version, or another part than the one asked for."""
-        if etag is not None and quote_etag(found.etag or "") != etag:
+        if etag not in (None, found.etag):
             raise Changed(
                 f"{self.target} was overwritten while it was read",
                 address=str(self.target.address),
                 expected_etag=etag,
-                current_etag=quote_etag(found.etag or ""),
+                current_etag=found.etag,
                 reason="overwritten_while_read",
             )
         if not is_answer_to(offset, most, found):
@@ -111,11 +110,11 @@ def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, dead
         NotFound: there is no such file, or no such snapshot.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-ranges
     """
-    before = quote_etag(properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline).etag)
+    before = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline).etag
     while True:
         found = _find(target, asked, conditions, deadline)
         # The service lists page by page, and takes no condition that would tie them to one version.
-        now = quote_etag(properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline).etag)
+        now = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline).etag
         if now == before:
             break
         if deadline.passed:

@@ -37,7 +37,7 @@ from azguard.files.replacing import NewVersion
 from azguard.files.temporary import TemporaryFile
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
+from azguard.guards.versions import describe_write
 from azguard.leases.owners import OF_LOCK
 from azguard.processes.locked_file import ProcessNotes
 from azguard.requests import commits
@@ -177,7 +177,7 @@ def _to_copied(
     return FileCopied(
         **describe_write(given.target, given.conditions.guard, settled),
         source=copies.describe(given.source, given.target),
-        source_etag=quote_etag(source.etag),
+        source_etag=source.etag,
         content_length=source.size,
         content_type=source.content_settings.content_type,
         copy_id=begun.copy_id,
@@ -193,19 +193,18 @@ def _read_version(source: Target, etag: str | None, deadline: Deadline) -> Answe
         found = properties.fetch(source, Conditions(), deadline)
     except (NotFound, Forbidden, Unauthenticated) as error:
         raise copies.to_unread(error, source) from error
-    if etag not in (None, quote_etag(found.etag)):
-        raise _to_changed(source, str(etag), quote_etag(found.etag))
+    if etag not in (None, found.etag):
+        raise _to_changed(source, str(etag), found.etag)
     return found
 
 
 def _check_unchanged(source: Target, version: Answer, deadline: Deadline) -> None:
-    etag = quote_etag(version.etag)
     try:
-        found = quote_etag(properties.fetch(source, Conditions(), deadline).etag)
+        found = properties.fetch(source, Conditions(), deadline).etag
     except NotFound as error:
-        raise _to_changed(source, etag, None) from error
-    if found != etag:
-        raise _to_changed(source, etag, found)
+        raise _to_changed(source, version.etag, None) from error
+    if found != version.etag:
+        raise _to_changed(source, version.etag, found)
 
 
 def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
@@ -295,7 +294,7 @@ def _await_end(begun: _Begun, source: Answer, tell: Callable[[int, int | None], 
     if found.size != source.size:
         raise made.build_failed(f"it has {say_count(found.size, 'byte')}, and its source {source.size:,}")
     made.size = made.length = found.size
-    made.etag = quote_etag(found.etag)
+    made.etag = found.etag
 
 
 def _fetch(begun: _Begun, deadline: Deadline) -> Any:

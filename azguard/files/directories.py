@@ -15,7 +15,7 @@ from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
+from azguard.guards.versions import describe_write
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_RENAME, Written
@@ -90,7 +90,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         tell_of_source(source, None, deadline),
     ):
         settled = send_until_settled(request, deadline)
-    return DirectoryRenamed(**describe_write(target, conditions.guard, settled), previous_etag=quote_etag(before.etag))
+    return DirectoryRenamed(**describe_write(target, conditions.guard, settled), previous_etag=before.etag)
 
 
 def preview_rename(
@@ -103,7 +103,7 @@ def preview_rename(
     """
     check_same_share(source, target)
     _check_outside(source, target)
-    etag = quote_etag(properties.fetch(source, Conditions(), deadline).etag)
+    etag = properties.fetch(source, Conditions(), deadline).etag
     versions.require_version(source, expected, etag, reason="share_or_file_changed")
     replaced = find_replaced(target)
     guarding.require_version(replaced, conditions, deadline)

@@ -25,7 +25,7 @@ from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import Guarding, Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
+from azguard.guards.versions import describe_write
 from azguard.leases import actions
 from azguard.requests.calls import ServiceClock
 from azguard.requests.commits import Verdict
@@ -367,7 +367,7 @@ def _delete_judged(target: Target, found: Any, named: re.Match[str], pruning: Pr
     # It is noted before it is asked for, so that the file may not have it.
     has_lease = note is not None and found.lease.state == "leased"
     lease_id = note.facts.get("lease_id") if note is not None and has_lease else None
-    conditions = Conditions(guard="lease", expected_etag=quote_etag(found.etag), lease_id=lease_id)
+    conditions = Conditions(guard="lease", expected_etag=found.etag, lease_id=lease_id)
     delete(target, conditions, pruning.guarding, pruning.deadline)
     if note is not None:
         note.close(is_done=True)

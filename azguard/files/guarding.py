@@ -20,7 +20,6 @@ from azguard.files import handles, temporary
 from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.leases import guard, owner_records
 from azguard.leases.guard import WRITE_TERM, GuardLease, Term
 from azguard.leases.owner_records import Moved, Version
@@ -78,11 +77,6 @@ class Held:
     #: another version would not prove that ours was written: see ``exclude_late``.
     may_move: bool = False
 
-    @property
-    def etag(self) -> str:
-        """Return the ETag in quotes."""
-        return quote_etag(self.found.etag)
-
 
 def find(target: Target, patience: Deadline) -> Answer | None:
     """Return the properties of a path; None if nothing is there, the other type, or a file in delete pending."""
@@ -100,7 +94,7 @@ def require_version(target: Target, conditions: Conditions, deadline: Deadline) 
     if conditions.expected_etag is None:
         return None
     found = properties.fetch(target, Conditions(), deadline)
-    versions.require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="share_or_file_changed")
+    versions.require_version(target, conditions.expected_etag, found.etag, reason="share_or_file_changed")
     return found
 
 
@@ -116,12 +110,12 @@ def hold(
     ):
         found = properties.fetch(target, Conditions(lease_id=lease.lease_id), deadline)
         held = Held(lease, found, answered_at=found.date)
-        versions.require_version(target, conditions.expected_etag, held.etag, reason="share_or_file_changed")
+        versions.require_version(target, conditions.expected_etag, held.found.etag, reason="share_or_file_changed")
         owner = _choose_note(target, held, guarding)
         if owner is None:
             yield held
             return
-        before, is_noted = held.etag, True
+        before, is_noted = held.found.etag, True
         try:
             held = _leave_note(target, held, owner, guarding, deadline)
             is_noted = held.has_note
@@ -143,7 +137,7 @@ def exclude_late(target: Target, held: Held, guarding: Guarding, deadline: Deadl
 
 def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, deadline: Deadline) -> Held:
     """Write on the file who holds its lease, and return that version; the one that was, if there is no room for it."""
-    note, before = held.lease.note, held.etag
+    note, before = held.lease.note, held.found.etag
     if note is not None:
         note.begin_record(before)
     try:
@@ -157,7 +151,7 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
         held = exclude_late(target, held, guarding, deadline)
         note = held.lease.note
     if note is not None:
-        note.add_record(before, held.etag)
+        note.add_record(before, held.found.etag)
     return held
 
 
@@ -176,7 +170,7 @@ def finish(target: Target, held: Held | None, done: _Done, guarding: Guarding, d
         if max(done.attempts, moved.attempts) > 1 and not held.lease.is_gone:
             # A copy of either could make another version before the release.
             found = exclude_late(target, held, guarding, deadline.fresh()).found
-            return replace(done, etag=quote_etag(found.etag), last_modified=found.last_modified)
+            return replace(done, etag=found.etag, last_modified=found.last_modified)
     except AzguardError:
         return unknown
     return replace(done, etag=moved.after, last_modified=moved.last_modified)
@@ -211,7 +205,7 @@ def withdraw(
         return None
     # The record alone was sent before that was there.
     is_in_doubt = held.has_note and isinstance(error, OutcomeUnknown)
-    if is_in_doubt and quote_etag(moved.before) != held.etag:
+    if is_in_doubt and moved.before != held.found.etag:
         return None
     moved = replace(moved, before=before)
     guarding.records.record_move(target, moved)
@@ -335,9 +329,8 @@ def _remove_left(
 
 def _list_moves(moved: Moved, lease: ProcessLease) -> list[Moved]:
     """Return which versions differ from the one without the record of a lease in that record alone."""
-    moved = replace(moved, before=quote_etag(moved.before), after=moved.after and quote_etag(moved.after))
     # Killed before the answer came, it has sent nothing but the record.
     first = lease.begun_on
-    if lease.record is not None and quote_etag(lease.record[1]) == moved.before:
+    if lease.record is not None and lease.record[1] == moved.before:
         first = lease.record[0]
-    return [moved] if first is None else [replace(moved, before=quote_etag(first)), moved]
+    return [moved] if first is None else [replace(moved, before=first), moved]

@@ -25,7 +25,7 @@ from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.frozen import frozen
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
-from azguard.guards.versions import describe_write, quote_etag, require_version
+from azguard.guards.versions import describe_write, require_version
 from azguard.leases import actions
 from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
@@ -104,7 +104,7 @@ def _look(version: NewVersion) -> Any | None:
         return found
     if version.creates_only:
         raise Exists(f"{target} exists already", str(target.address), reason="file_exists")
-    require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="share_or_file_changed")
+    require_version(target, conditions.expected_etag, found.etag, reason="share_or_file_changed")
     if "ReadOnly" in (found.attributes or ""):
         raise Locked(f"{target} has the attribute ReadOnly", str(target.address), reason="file_is_read_only")
     return found
@@ -279,7 +279,7 @@ def _hash_found(found: Any, version: NewVersion) -> str | None:
     digest = hashlib.sha256()
     try:
         content = FileDownload(version.target, version.conditions.lease_id, version.deadline.fresh)
-        if quote_etag(content.properties.etag) != quote_etag(found.etag):
+        if content.properties.etag != found.etag:
             return None
         for piece in content:
             digest.update(piece)
@@ -387,7 +387,7 @@ def _to_earlier_put(upload: FileUpload, found: Any, measured: _EarlierPut) -> Fi
     """Return the result of the put that an earlier run of the same op made."""
     return FilePut(
         address=str(upload.target.address),
-        etag=quote_etag(found.etag) if measured.is_there else None,
+        etag=found.etag if measured.is_there else None,
         last_modified=found.last_modified if measured.is_there else None,
         content_length=measured.length,
         content_type=upload.headers.content_type,

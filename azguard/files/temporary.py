@@ -22,7 +22,6 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.processes.locked_file import ProcessNote, ProcessNotes
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, send_once, write_timeouts
@@ -198,7 +197,7 @@ class TemporaryFile:
             Unavailable: something was.
         """
         found = properties.fetch(self.target, Conditions(), self._begin_step())
-        if (quote_etag(found.etag), found.size) != (self.etag, self.length):
+        if (found.etag, found.size) != (self.etag, self.length):
             raise self.build_failed("it is not what was written to it")
 
     def rename_away(self) -> None:
@@ -290,7 +289,7 @@ class TemporaryFile:
         except (OutcomeUnknown, NotFound) as error:
             commits.raise_interruption(error)
             raise self.build_failed(error.message) from error
-        self.etag = quote_etag(answer["etag"])
+        self.etag = answer["etag"]
 
     def build_failed(self, why: str) -> Unavailable:
         """Return the error for a file that could not be filled; nothing but the temporary file was written."""
@@ -325,7 +324,7 @@ def create(
         )
         try:
             with commits.step():
-                made.etag = quote_etag(send_until_settled(request, deadline).answer["etag"])
+                made.etag = send_until_settled(request, deadline).answer["etag"]
         except OutcomeUnknown as error:
             made.is_doubtful = True
             made.remove()

@@ -30,7 +30,6 @@ from azguard.files.replacing import give_lease
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.leases import state as lease_state
 from azguard.leases.guard import Term
 from azguard.leases.owners import OWNER
@@ -88,7 +87,7 @@ class LeasedUpdate(UpdatableResource, ABC):
         held = self._until.enter_context(lease)
         self._held, self._before = held, (state.etag or "", state.lineage)
         if held.has_note:
-            self._noted[held.etag] = self._before
+            self._noted[held.found.etag] = self._before
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
         """Release our lease; the record of it is removed first, if no write of ours has replaced it."""
@@ -101,7 +100,7 @@ class LeasedUpdate(UpdatableResource, ABC):
         if held.has_note and self._before is not None:
             moved = guarding.withdraw(self.target, held, self._before[0], self.guarding, deadline)
             if moved is not None and moved.after is not None:
-                self._noted[quote_etag(moved.after)] = self._before
+                self._noted[moved.after] = self._before
         self._until.close()
         if not held.lease.is_gone:
             raise RefusedHere(HTTPStatus.SERVICE_UNAVAILABLE, "LeaseNotReleased")
@@ -133,7 +132,7 @@ class LeasedUpdate(UpdatableResource, ABC):
 
     def version_of(self, etag: str, text: str | None) -> tuple[str, Lineage]:
         """Return the ETag and the lineage, as they were before the record of our own lease was written."""
-        return self._noted.get(quote_etag(etag)) or (quote_etag(etag), Lineage.parse(text))
+        return self._noted.get(etag) or (etag, Lineage.parse(text))
 
     def check_under_callers_lease(self, state: CurrentVersion, deadline: Deadline) -> None:
         """See that a version is still there, where the lease is the caller's and was not acquired on it."""
@@ -141,7 +140,7 @@ class LeasedUpdate(UpdatableResource, ABC):
             return
         with commits.look_first():
             current = lease_state.look(self.target, deadline, self.lease_id).etag
-        if quote_etag(current) != state.etag:
+        if current != state.etag:
             raise RefusedHere.as_changed()
 
     def callers_record(self, metadata: Mapping[str, str] | None) -> dict[str, str]:

@@ -14,7 +14,7 @@ from azguard.files import guarding, handles
 from azguard.files.guarding import Guarding, Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag
+from azguard.guards.versions import describe_write
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
@@ -119,7 +119,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
     # If the lease was broken meanwhile, others could write, too.
     if held is None or not is_alone or not is_held:
         return Finding(Verdict.UNKNOWN, may_be_ours=before is not None and before.etag != found.etag)
-    if quote_etag(found.etag) == held.etag:
+    if found.etag == held.found.etag:
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.operation.deletes
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)

@@ -16,7 +16,6 @@ from azguard.wire.rows import Part
 if TYPE_CHECKING:
     from azguard.requests.settle import Settled
 
-_QUOTE = '"'
 _BLOB = r'"[!#-&(-)+\--?A-~][!#-&(-)+\--~]*"'
 # A table has none of its own; azguard makes one of its access policies.
 _TABLE = r'"acl-[0-9a-f]{32}"'
@@ -52,12 +51,7 @@ def parse_blob_etag(etag: str, argument: str = "etag") -> str:
     bare = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
     if not re.fullmatch(r"[!#-)+\--~]+", bare) or "'" in bare or bare.startswith("@"):
         raise UsageError(f"{etag!r} is not an ETag", argument=argument, reason="etag_malformed")
-    return quote_etag(bare)
-
-
-def quote_etag(etag: str) -> str:
-    """Return an ETag of the service in quotes: its listings give some without."""
-    return f'"{etag.strip(_QUOTE)}"'
+    return f'"{bare}"'
 
 
 def find_metadata_etag(answer: Mapping[str, Any], stamped: Mapping[str, str]) -> str | None:
@@ -66,7 +60,7 @@ def find_metadata_etag(answer: Mapping[str, Any], stamped: Mapping[str, str]) ->
     ``stamped`` are the metadata with azguard's own entry: so no two writes of azguard have the same one.
     """
     if "etag" in answer:
-        return quote_etag(answer["etag"]) if answer["etag"] else None
+        return answer["etag"]  # type: ignore[no-any-return]  # as the wire reads it
     canonical = sorted((name.lower(), value) for name, value in stamped.items())
     return f'"metadata-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
 
@@ -221,10 +215,9 @@ def deleted_here(error: AzguardError, target: Target, moment: str) -> NotFound:
 def describe_write(target: Target, guard: str, settled: "Settled[Any]") -> dict[str, Any]:
     """Return the first fields of the result of a write, which its answer tells; see ``Written``."""
     answer = settled.answer if isinstance(settled.answer, Mapping) else {}
-    etag = answer.get("etag")
     return {
         "address": str(target.address),
-        "etag": None if etag is None else quote_etag(etag),
+        "etag": answer.get("etag"),
         "last_modified": answer.get("last_modified"),
         "guard": guard,
         "attempts": settled.attempts,

@@ -18,7 +18,6 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, E, NotFound, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.leases import owners
 from azguard.leases.owners import (
     HOLDER_CLOCK,
@@ -342,7 +341,7 @@ def parse_state(
         state=str(found.lease.state),
         status=str(found.lease.status),
         duration=found.lease.duration,
-        etag=quote_etag(found.etag),
+        etag=found.etag,
         last_modified=found.last_modified,
         metadata=found.metadata,
         answered_at=answered_at,

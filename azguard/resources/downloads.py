@@ -16,7 +16,6 @@ from azguard.accounts.account import Target
 from azguard.errors import BadRequest
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.calls import follow
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
@@ -118,7 +117,7 @@ class Download(ABC):
         found = self.properties
         return {
             "address": str(self.target.address),
-            "etag": quote_etag(found.etag),
+            "etag": found.etag,
             "last_modified": found.last_modified,
             "content_length": found.size,
             "start": self._span.start,
@@ -163,7 +162,7 @@ class Download(ABC):
                 raise BadRequest(told, str(self.target.address), reason="range_beyond_end")
 
     def _read_range(self, offset: int, length: int) -> bytes:
-        return self.ask(offset, length, quote_etag(self.properties.etag)).content
+        return self.ask(offset, length, self.properties.etag).content
 
 
 @frozen

@@ -18,7 +18,7 @@ from azguard.address import Address, Kind
 from azguard.errors import BadRequest, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag, require_version
+from azguard.guards.versions import describe_write, require_version
 from azguard.requests.calls import walk_pages
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -89,8 +89,7 @@ def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
         return describe_existing(target)
     if op in Lineage.find(found.metadata):
         return describe_existing(target, outcome="committed")
-    etag = found.get("etag")
-    return describe_existing(target, None if etag is None else quote_etag(etag), found.get("last_modified"))
+    return describe_existing(target, found.get("etag"), found.get("last_modified"))
 
 
 def list_all(

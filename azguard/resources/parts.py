@@ -23,7 +23,7 @@ from azguard.documents import metadata as rules
 from azguard.errors import OutcomeUnknown, UsageError
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, find_metadata_etag, quote_etag, require_version
+from azguard.guards.versions import describe_write, find_metadata_etag, require_version
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -223,7 +223,7 @@ def fetch_policies(target: Target, conditions: Conditions, deadline: Deadline) -
         raise build_unreadable(target, "it has no ETag, or no Last-Modified")
     found = VersionedPolicies(
         address=str(target.address),
-        etag=quote_etag(answer.etag),
+        etag=answer.etag,
         last_modified=answer.last_modified,
         policies=policies,
     )

@@ -9,7 +9,6 @@ from azguard.address import Address, Kind
 from azguard.errors import NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.calls import read
 from azguard.requests.commits import look_under
 from azguard.requests.deadline import Deadline
@@ -144,8 +143,7 @@ class CopyShown(MetadataShown):
 
 def describe_version(address: Address, found: Any) -> dict[str, Any]:
     """Return the address, ETag and time of what was found, the first fields of ``Shown`` and ``Written``."""
-    etag = quote_etag(found.etag) if found.etag else None
-    return {"address": str(address), "etag": etag, "last_modified": found.last_modified}
+    return {"address": str(address), "etag": found.etag, "last_modified": found.last_modified}
 
 
 def describe_lease(found: Any) -> dict[str, str | None]:

@@ -12,7 +12,6 @@ from azguard.address import Address, Kind
 from azguard.errors import Forbidden
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.resources import properties
@@ -170,7 +169,7 @@ class TreeStore(ABC):
             Forbidden: the caller may not look.
         """
         found = properties.find(target, deadline)
-        return None if found is None else quote_etag(found.etag)
+        return None if found is None else found.etag
 
     @abstractmethod
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:

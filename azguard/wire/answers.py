@@ -16,6 +16,7 @@ from azguard.wire.rows import Operation
 from azguard.wire.signing import CLOCK_SKEW
 
 METADATA = "x-ms-meta-"
+_QUOTE = '"'
 _QUERIES = (
     "prevsnapshot prevsharesnapshot copyid blocklisttype prefix delimiter marker maxresults include "
     "numofmessages visibilitytimeout messagettl popreceipt"
@@ -121,6 +122,13 @@ def parse_moment(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def read_etag(text: str) -> str | None:
+    """Return an ETag in quotes, which some listings leave out; the weak one of an entity as it is."""
+    if not text or text.startswith("W/"):
+        return text or None
+    return f'"{text.strip(_QUOTE)}"'
+
+
 def read_flag(text: str) -> bool:
     """Return the value of a flag."""
     return text.lower() == "true"
@@ -166,7 +174,7 @@ class ContentFields:
 
 #: Where each field of an answer stands, in its headers and in a listing. Those of ``GROUPS`` have several.
 FIELDS = {
-    "etag": Field("ETag", str, "Etag"),
+    "etag": Field("ETag", read_etag, "Etag"),
     "last_modified": Field("Last-Modified", parse_date, "Last-Modified"),
     "size": Field("Content-Length", int, "Content-Length"),
     "content_range": Field("Content-Range"),

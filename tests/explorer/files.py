@@ -16,7 +16,6 @@ from azguard.files.guarding import Guarding
 from azguard.files.replacing import FileUpload
 from azguard.files.updates import FileContent, LeasedMetadata
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.leases import owners
 from azguard.leases.owners import OWNER, Owner
 from azguard.leases.process_leases import ProcessLease, ProcessLeases
@@ -196,7 +195,7 @@ def _putter(name: str, *, after: str | None = None) -> Program:
     def main(process: Process) -> str:
         target, held_by = _target(process), _guarding(process)
         found = properties.fetch(target, Conditions(), process.deadline(30))
-        etag = quote_etag(found.etag)
+        etag = found.etag
         size = found.size
         upload = FileUpload(
             target=target,

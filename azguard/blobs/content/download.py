@@ -13,7 +13,6 @@ from azguard.blobs import refusals
 from azguard.errors import Changed, NotFound, Unavailable
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
@@ -110,7 +109,7 @@ def ask_range(
 
     def ask(timeouts: Limits) -> Answer:
         found = call(BLOB_GET, target, timeouts, headers=headers, range=asked, range_md5="true" if validates else None)
-        is_version = etag is None or quote_etag(found.etag or "") == quote_etag(etag)
+        is_version = etag in (None, found.etag)
         if not is_version or not is_answer_to(offset, length, found):
             range_ = found.headers.get("Content-Range", "no Content-Range")
             told = f"answered {found.status} with {range_}, ETag {found.etag or 'missing'}"
