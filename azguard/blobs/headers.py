@@ -253,7 +253,8 @@ class TierChange:
             target=self.target,
             send=lambda: self._send(under, deadline),
             look=lambda patience: self._find_outcome(under, patience),
-            look_after_refusal=lambda patience: self._find_first_copy(before, under, patience),
+            # A tier that was there before the request proves nothing.
+            look_after_refusal=(lambda _: Finding(Verdict.NEVER)) if self._is_reached(before) else None,
             # Under the caller's lease a copy that the network delivers late could undo what the caller writes next.
             resend=is_own,
         )
@@ -289,12 +290,6 @@ class TierChange:
         if not self._is_reached(found):
             return Finding(Verdict.NOT_YET, seen=found)
         return Finding(Verdict.COMMITTED, {"rehydrating": bool(found.archive_status)}, seen=found)
-
-    def _find_first_copy(self, before: Any, under: Conditions, patience: Deadline) -> Finding[Any]:
-        # A tier that was there before the request proves nothing.
-        if self._is_reached(before):
-            return Finding(Verdict.NEVER)
-        return self._find_outcome(under, patience)
 
     def _is_reached(self, found: Any) -> bool:
         pending = f"rehydrate-pending-to-{self.tier.lower()}"

@@ -158,7 +158,8 @@ def _write(
         target=target,
         send=lambda: refusals.set_tags(target, wanted, conditions.lease_id, deadline, condition),
         look=lambda patience: _find_outcome(target, wanted, current, conditions, patience),
-        look_after_refusal=lambda patience: _find_first_copy(target, wanted, current, conditions, patience),
+        # Tags that were there before the request prove nothing.
+        look_after_refusal=(lambda _: Finding(Verdict.NEVER)) if current.tags == wanted else None,
         judge_refusal=_judge_refusal,
         # Under the caller's lease a copy that the network delivers late could undo what the caller writes next.
         resend=is_own,
@@ -221,15 +222,6 @@ def _find_outcome(
 def _judge_refusal(_: AzguardError, found: Finding[object]) -> Finding[object]:
     """Return that nothing is applied where the lease is held and the tags are as before: so what refuses lasts."""
     return Finding(Verdict.NEVER) if found.verdict is Verdict.NOT_YET else found
-
-
-def _find_first_copy(
-    target: Target, wanted: Mapping[str, str], before: TagsRead, conditions: Conditions, patience: Deadline
-) -> Finding[Any]:
-    # Tags that were there before the request prove nothing.
-    if before.tags == wanted:
-        return Finding(Verdict.NEVER)
-    return _find_outcome(target, wanted, before, conditions, patience)
 
 
 class VersionNotMoved(WriteRefused):
