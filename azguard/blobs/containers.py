@@ -9,6 +9,7 @@ between. If-Unmodified-Since is sent along.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -27,7 +28,7 @@ from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts, properties
-from azguard.resources.parts import Policies, Rewritten, VersionedPolicies, canonicalize
+from azguard.resources.parts import AccessPolicies, Policies, Rewritten, canonicalize
 from azguard.resources.properties import KeptShown, describe_kept
 from azguard.times import http_date
 from azguard.wire.operations.containers import CONTAINER_DELETE
@@ -157,11 +158,12 @@ ACCESS = ("off", "blob", "container")
 
 
 @frozen(kw_only=True)
-class ContainerAcl(VersionedPolicies):
+class ContainerAcl(AccessPolicies):
     """The access policies of a container."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
 
+    last_modified: datetime
     #: ``off``, ``blob`` or ``container``.
     public_access: str
 

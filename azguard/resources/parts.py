@@ -192,15 +192,8 @@ class AccessPolicies(Shown):
     policies: Policies
 
 
-@frozen(kw_only=True)
-class VersionedPolicies(AccessPolicies):
-    """Access policies, and the version of the container or share that they are of."""
-
-    last_modified: datetime
-
-
 def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> AccessPolicies:
-    """Read the access policies of a container, a share, a queue or a table; see ``fetch``."""
+    """Read the access policies of a container, a share, a queue or a table; see ``fetch_policies``."""
     return fetch_policies(target, conditions, deadline)[0]
 
 
@@ -216,15 +209,12 @@ def fetch_policies(target: Target, conditions: Conditions, deadline: Deadline) -
     operation, headers = ALL[f"{target.kind.noun}.get_acl"], conditions.request_headers
     answer = read(lambda timeouts: call(operation, target, timeouts, headers=headers), target, deadline)
     policies = _read_policies(target, answer)
-    if "etag" not in answer:
-        etag = compute_policies_etag(policies)
-        return AccessPolicies(address=str(target.address), etag=etag, last_modified=None, policies=policies), answer
-    if not answer.etag or not answer.last_modified:
+    if "etag" in answer and not (answer.etag and answer.last_modified):
         raise build_unreadable(target, "it has no ETag, or no Last-Modified")
-    found = VersionedPolicies(
+    found = AccessPolicies(
         address=str(target.address),
-        etag=answer.etag,
-        last_modified=answer.last_modified,
+        etag=answer.get("etag") or compute_policies_etag(policies),
+        last_modified=answer.get("last_modified"),
         policies=policies,
     )
     return found, answer
