@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -27,14 +26,6 @@ _MOST = 200
 # The kinds of resources whose names can be offered.
 _LEASABLE = (Kind.BLOB, Kind.CONTAINER, Kind.SHARE, Kind.FILE)
 _NAMED = (*_LEASABLE, Kind.TABLE, Kind.ENTITY, Kind.QUEUE, Kind.DIR)
-
-# What lists the resources of an account, by the beginning of their names.
-_LISTS = {
-    "container": "azguard.blobs.containers.list_containers",
-    "queue": "azguard.queues.queues.list_queues",
-    "share": "azguard.files.shares.list_shares",
-    "table": "azguard.tables.tables.list_tables",
-}
 
 
 @frozen
@@ -85,8 +76,13 @@ def _account(line: TypedLine) -> Any:
 
 def list_names(kind: str, account: Any, deadline: Deadline, prefix: str | None, most: int) -> Iterator[str]:
     """Yield the names of the containers, queues, shares or tables of an account."""
-    module, _, function = _LISTS[kind].rpartition(".")
-    return (each.name for each in getattr(import_module(module), function)(account, deadline, prefix, most))
+    if kind == Kind.TABLE:
+        from azguard.tables.tables import list_tables
+
+        return (each.name for each in list_tables(account, deadline, prefix, most))
+    from azguard.resources.lifecycles import list_all
+
+    return (address.container for address, _ in list_all(account, Kind(kind), deadline, prefix, most))
 
 
 def _list_of(kind: str, account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:

@@ -1,10 +1,11 @@
 """Commands that several nouns have alike: what creates, shows, lists and deletes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from azguard.accounts.account import Target
-from azguard.address import Kind
+from azguard.accounts.account import Account, Target
+from azguard.address import Address, Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
@@ -43,10 +44,28 @@ class Noun:
     example: str
     #: The topic of ``azguard help`` about it.
     topic: str
+    #: Returns what is shown of one, by its properties, or as it is listed.
+    describe: Callable[[Address, Any], Any] | None = None
 
     def locate(self, env: Environment, resource: str) -> Target:
         """Return the one that is to be written."""
         return env.locate(resource, self.kind, writable=self.kind in _WITH_SNAPSHOTS)
+
+    def look(self, target: Target, conditions: "Conditions", deadline: Deadline) -> Any:
+        """Return what is shown of one. Raises as ``properties.fetch``."""
+        from azguard.resources import properties
+
+        assert self.describe is not None
+        return self.describe(target.address, properties.fetch(target, conditions, deadline))
+
+    def find(
+        self, account: Account, deadline: Deadline, prefix: str | None, limit: int | None, include: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        """Yield what is shown of each of the account's; see ``lifecycles.list_all``."""
+        from azguard.resources import lifecycles
+
+        assert self.describe is not None
+        return starmap(self.describe, lifecycles.list_all(account, self.kind, deadline, prefix, limit, include))
 
     def declare(
         self, app: Group, command: str, spec: CommandSpec, text: str, callback: Callable[..., int | None]

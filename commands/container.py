@@ -25,7 +25,7 @@ from azguard.wire.operations.containers import (
 from azguard.wire.rows import Part
 
 app = Group()
-_CONTAINER = Noun(Kind.CONTAINER, common.Container, "site", "conditions")
+_CONTAINER = Noun(Kind.CONTAINER, common.Container, "site", "conditions", describe=containers.describe)
 metadata = parts.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, get_metadata)
 parts.declare_set(
     metadata,
@@ -76,13 +76,11 @@ def create(
     nouns.create(env, target, if_exists, metadata, waiting, public_access=access)
 
 
-declare_show(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show, topic="")
-declare_exists(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show)
+declare_show(app, _CONTAINER, CONTAINER_GET_PROPERTIES, _CONTAINER.look, topic="")
+declare_exists(app, _CONTAINER, CONTAINER_GET_PROPERTIES, _CONTAINER.look)
 
 
-declare_list(
-    app, _CONTAINER, common.remote("List Containers honours no conditions"), containers.list_containers, "deleted"
-)
+declare_list(app, _CONTAINER, common.remote("List Containers honours no conditions"), _CONTAINER.find, "deleted")
 nouns.declare_undelete(app, _CONTAINER, CONTAINER_UNDELETE)
 
 
@@ -107,7 +105,7 @@ nouns.declare_delete(
     Topics: conditions
     """,
     send=lambda env, target, conditions, deadline: containers.delete(target, conditions, env.lease_records, deadline),
-    look=containers.show,
+    look=_CONTAINER.look,
     count=listing.count_blobs,
 )
 

@@ -23,7 +23,7 @@ from azguard.wire.operations.shares import (
 )
 
 app = Group()
-_DIRECTORY = Noun(Kind.DIR, addresses.Directory, "team/reports", "files")
+_DIRECTORY = Noun(Kind.DIR, addresses.Directory, "team/reports", "files", describe=entries.describe_directory)
 declare_metadata(
     app,
     _DIRECTORY,
@@ -51,8 +51,8 @@ nouns.declare_create(
     Topics: files
     """,
 )
-declare_show(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, directories.show)
-declare_exists(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, directories.show)
+declare_show(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, _DIRECTORY.look)
+declare_exists(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, _DIRECTORY.look)
 
 
 nouns.declare_entries(
@@ -86,7 +86,7 @@ nouns.declare_delete(
     Topics: files
     """,
     send=lambda _, target, conditions, deadline: directories.delete(target, conditions, deadline),
-    look=directories.show,
+    look=_DIRECTORY.look,
 )
 
 

@@ -34,7 +34,7 @@ _GIBIBYTES = whole(1, 262_144)
 _LEASED = "The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes."
 
 app = Group()
-_SHARE = Noun(Kind.SHARE, addresses.Share, "team", "files")
+_SHARE = Noun(Kind.SHARE, addresses.Share, "team", "files", describe=shares.describe)
 declare_metadata(
     app,
     _SHARE,
@@ -85,11 +85,11 @@ def create(
     nouns.create(env, target, if_exists, metadata, waiting, quota=quota, access_tier=access_tier)
 
 
-declare_show(app, _SHARE, SHARE_GET_PROPERTIES, shares.show, "quota")
-declare_exists(app, _SHARE, SHARE_GET_PROPERTIES, shares.show)
+declare_show(app, _SHARE, SHARE_GET_PROPERTIES, _SHARE.look, "quota")
+declare_exists(app, _SHARE, SHARE_GET_PROPERTIES, _SHARE.look)
 
 
-declare_list(app, _SHARE, common.remote("List Shares honours no conditions"), shares.list_shares, "snapshots|deleted")
+declare_list(app, _SHARE, common.remote("List Shares honours no conditions"), _SHARE.find, "snapshots|deleted")
 nouns.declare_undelete(app, _SHARE, SHARE_UNDELETE)
 
 
@@ -127,7 +127,7 @@ def delete(
         target,
         conditions,
         lambda deadline: shares.delete(target, conditions, addresses.guarding(env), deadline, snapshots=snapshots),
-        lambda: shares.show(target, conditions, env.deadline),
+        lambda: _SHARE.look(target, conditions, env.deadline),
         None if with_contents or target.address.snapshot is not None else shares.count_entries,
         dry_run=dry_run,
     )

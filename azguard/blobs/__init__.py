@@ -13,5 +13,5 @@
 ``refusals``       what can refuse a read or a write: another version or type, what is there, the fence of a lock
 ``updates``        content and metadata of a blob as the update loop sees them; text added to an append blob
 ``trees``          blobs under a prefix as trees of files see them
-``containers``     containers: shown, listed, deleted; their access policies
+``containers``     containers: described, deleted; their access policies
 """

@@ -8,13 +8,13 @@ of them, and a lease keeps no writer out. So azguard can only compare and then w
 between. If-Unmodified-Since is sent along.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.account import Account, Target
-from azguard.address import Address, Kind
+from azguard.accounts.account import Target
+from azguard.address import Address
 from azguard.errors import Changed, NotFound
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
@@ -31,6 +31,7 @@ from azguard.resources import lifecycles, parts, properties
 from azguard.resources.parts import AccessPolicies, Policies, Rewritten, canonicalize
 from azguard.resources.properties import KeptShown, describe_kept
 from azguard.times import http_date
+from azguard.wire.answers import Answer
 from azguard.wire.operations.containers import CONTAINER_DELETE
 from azguard.wire.rows import Condition
 
@@ -55,21 +56,6 @@ class ContainerShown(KeptShown):
     has_legal_hold: bool | None
 
 
-def show(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerShown:
-    """Return a container's properties and metadata."""
-    return _describe(target.address, properties.fetch(target, conditions, deadline))
-
-
-def list_containers(
-    account: Account, deadline: Deadline, prefix: str | None, limit: int | None, include: Sequence[str] = ()
-) -> Iterator[ContainerShown]:
-    """Yield the account's containers in order of name, with their metadata, page by page; ``include`` deleted ones.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
-    """
-    return (_describe(*each) for each in lifecycles.list_all(account, Kind.CONTAINER, deadline, prefix, limit, include))
-
-
 def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> Written:
     """Delete a container and everything in it.
 
@@ -84,16 +70,17 @@ def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadli
     if conditions.guard == "lease" and conditions.expected_etag is not None:
         return _delete_guarded(target, conditions, records, deadline)
     # Asked before the delete, since a deleted container tells nothing; an infinite lease cannot have expired meanwhile.
-    before = lifecycles.look_before(lambda: show(target, Conditions(lease_id=conditions.lease_id), deadline))
+    under = Conditions(lease_id=conditions.lease_id)
+    before = lifecycles.look_before(lambda: properties.fetch(target, under, deadline))
     if conditions.lease_id is None:
         return _delete(target, conditions.request_headers, conditions.guard, deadline, before, None)
-    alone = before is not None and before.lease_duration == "infinite"
+    alone = before is not None and before.lease.duration == "infinite"
     return _delete(target, conditions.request_headers, conditions.guard, deadline, before, lambda: alone)
 
 
 def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> Written:
     with guard.hold(target, conditions.lease_id, records, deadline) as held:
-        current = show(target, Conditions(lease_id=held.lease_id), deadline)
+        current = properties.fetch(target, Conditions(lease_id=held.lease_id), deadline)
         require_version(target, conditions.expected_etag, current.etag, reason="container_changed")
         if current.last_modified is None:
             raise build_unreadable(target, "it has no Last-Modified")
@@ -102,7 +89,7 @@ def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecord
             "x-ms-lease-id": held.lease_id,
             "If-Unmodified-Since": http_date(current.last_modified),
         }
-        for_ever = current.lease_duration == "infinite"
+        for_ever = current.lease.duration == "infinite"
         deleted = _delete(target, headers, "lease", held.patience, current, lambda: for_ever or held.is_running)
         held.is_gone = True
         return deleted
@@ -113,7 +100,7 @@ def _delete(
     headers: Mapping[str, str],
     name: str,
     deadline: Deadline,
-    before: ContainerShown | None,
+    before: Answer | None,
     alone: Callable[[], bool] | None,
 ) -> Written:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
@@ -130,7 +117,7 @@ def _delete(
 
 
 def _find_delete_outcome(
-    target: Target, patience: Deadline, before: ContainerShown | None, alone: Callable[[], bool] | None
+    target: Target, patience: Deadline, before: Answer | None, alone: Callable[[], bool] | None
 ) -> Finding[object]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
     found = lifecycles.look_after(lambda: properties.fetch(target, Conditions(), patience))
@@ -142,7 +129,8 @@ def _find_delete_outcome(
     return Finding(Verdict.UNKNOWN, may_be_ours=is_other) if alone is None else Finding(Verdict.NOT_YET)
 
 
-def _describe(address: Address, found: Any) -> ContainerShown:
+def describe(address: Address, found: Any) -> ContainerShown:
+    """Return what is shown of a container, by its properties, or as it is listed."""
     return ContainerShown(
         **describe_kept(address, found),
         name=address.container,

@@ -4,8 +4,8 @@ The service evaluates no conditions. What a lease protects (shares and files) is
 has no lease (directories) can only be compared.
 
 ``shares``        shares, their snapshots, access policies, quota and size
-``directories``   create, show, delete and rename directories
-``files``         show, delete and rename files; list and delete temporary ones that a crash left
+``directories``   delete and rename directories
+``files``         delete and rename files; list and delete temporary ones that a crash left
 ``entries``       directories and files as commands show and list them; headers, attributes, times, and metadata
 ``content``       the content of a file: read, ranges of it listed, written, cleared; and its length
 ``copies``        a file as a copy of another one, or of a blob

@@ -10,7 +10,6 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
 from azguard.files import guarding, handles, temporary, writes
-from azguard.files.entries import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
 from azguard.frozen import frozen
 from azguard.guards import versions
@@ -25,16 +24,6 @@ from azguard.wire.operations.shares import DIRECTORY_DELETE, DIRECTORY_RENAME
 
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0
-
-
-def show(target: Target, conditions: Conditions, deadline: Deadline) -> DirectoryShown:
-    """Return a directory's properties and metadata.
-
-    Raises:
-        NotFound: there is no such directory.
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-directory-properties
-    """
-    return describe_directory(target.address, properties.fetch(target, conditions, deadline))
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:

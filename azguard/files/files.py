@@ -1,4 +1,4 @@
-"""Files: shown, deleted, and renamed inside their share with both ends guarded; temporary ones that a crash left.
+"""Files: deleted, and renamed inside their share with both ends guarded; temporary ones that a crash left.
 
 A rename that replaces nothing is atomic: of several writers, one has the new name. To replace the version that was
 read, azguard holds a lease on it. The file that is renamed is leased too, and keeps its lease: ours is given back at
@@ -21,7 +21,6 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import directories, entries, guarding, handles, temporary, writes
-from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import Guarding, Held
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
@@ -39,17 +38,6 @@ from azguard.wire.operations.shares import FILE_DELETE, FILE_RENAME
 # Of a temporary file: the number is that by which it is noted.
 _NAME = re.compile(rf"{re.escape(temporary.PREFIX)}([0-9a-f]{{16}})\.tmp")
 _ENDED, _OLD = "process_ended", "old"
-
-
-def show(target: Target, conditions: Conditions, deadline: Deadline) -> FileShown:
-    """Return a file's properties and metadata; its content is not read.
-
-    Raises:
-        NotFound: there is no such file.
-        Locked: the lease that the conditions name is not held.
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-file-properties
-    """
-    return describe_file(target.address, properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
 
 
 def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadline: Deadline) -> Written:

@@ -5,11 +5,11 @@ properties and policies. It does not keep out writers of the files in it.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.account import Account, Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
 from azguard.files import writes
@@ -65,29 +65,6 @@ class ShareShown(KeptShown):
     root_squash: str | None
 
 
-def show(target: Target, conditions: Conditions, deadline: Deadline) -> ShareShown:
-    """Return a share's properties and metadata.
-
-    Raises:
-        NotFound: there is no such share.
-        Locked: the lease that the conditions name is not held.
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-share-properties
-    """
-    return _describe(target.address, properties.fetch(target, conditions, deadline))
-
-
-def list_shares(
-    account: Account, deadline: Deadline, prefix: str | None, limit: int | None, include: Sequence[str] = ()
-) -> Iterator[ShareShown]:
-    """Yield the account's shares in order of name, with their metadata, page by page.
-
-    ``include`` can be their snapshots, and deleted ones.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
-    """
-    return (_describe(*each) for each in lifecycles.list_all(account, Kind.SHARE, deadline, prefix, limit, include))
-
-
 def delete(
     target: Target, conditions: Conditions, guarding_by: Guarding, deadline: Deadline, *, snapshots: bool = False
 ) -> Written:
@@ -103,7 +80,8 @@ def delete(
     return writes.perform(SHARE_DELETE, target, conditions, guarding_by, deadline, delete_snapshots=how)
 
 
-def _describe(address: Address, found: Any) -> ShareShown:
+def describe(address: Address, found: Any) -> ShareShown:
+    """Return what is shown of a share, by its properties, or as it is listed."""
     return ShareShown(
         **describe_kept(address, found),
         name=address.container,

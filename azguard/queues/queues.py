@@ -1,12 +1,12 @@
-"""Queues: show, list, count, delete. A queue has neither ETag nor lease."""
+"""Queues: described, counted, deleted. A queue has neither ETag nor lease."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.account import Account, Target
-from azguard.address import Kind
+from azguard.accounts.account import Target
+from azguard.address import Address
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
@@ -48,13 +48,9 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> QueueSho
     )
 
 
-def list_queues(account: Account, deadline: Deadline, prefix: str | None, limit: int | None) -> Iterator[QueueListed]:
-    """Yield the account's queues in order of name, with their metadata, page by page.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/list-queues1
-    """
-    found = lifecycles.list_all(account, Kind.QUEUE, deadline, prefix, limit)
-    return (QueueListed(str(address), item.name, drop_lineage(item.metadata)) for address, item in found)
+def describe_listed(address: Address, found: Any) -> QueueListed:
+    """Return what a list shows of a queue."""
+    return QueueListed(str(address), address.container, drop_lineage(found.metadata))
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:

@@ -100,7 +100,13 @@ def list_all(
     limit: int | None,
     include: Sequence[str] = (),
 ) -> "Iterator[tuple[Address, Listed]]":
-    """Yield the account's containers, shares or queues in order of name, page by page."""
+    """Yield the account's containers, shares or queues in order of name, with their metadata, page by page.
+
+    ``include`` can be ``deleted`` ones, and ``snapshots`` of shares.
+
+    Source: the pages List Containers, List Shares and List Queues of
+        https://learn.microsoft.com/rest/api/storageservices/
+    """
     word = kind.noun.title()
     everything, most = Target(account, Address(kind, ("",))), None if limit is None else min(limit, _PAGE)
     asked: dict[str, Any] = {"prefix": prefix, "include": ",".join(["metadata", *include]), "maxresults": most}

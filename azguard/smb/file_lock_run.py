@@ -304,14 +304,14 @@ class Watcher(Confirmer):
 
 def _explain_missing_share(error: AzguardError, lock: FileLock) -> AzguardError:
     """Return the error for a share that the SMB server does not let in, with its cause if REST knows it."""
-    from azguard.files import shares
+    from azguard.resources import properties
 
     share = Target(lock.target.account, Address(Kind.SHARE, (lock.target.address.container,)))
     try:
-        found = shares.show(share, Conditions(), Deadline(_PATIENCE_SECONDS))
+        found = properties.fetch(share, Conditions(), Deadline(_PATIENCE_SECONDS))
     except AzguardError:
         return error
-    if "NFS" not in found.protocols:
+    if "NFS" not in (found.protocols or ()):
         return error
     return BadRequest(
         f"{share.address} is a share of the protocol NFS, which has no SMB", lock.name, reason="smb_share_is_nfs"

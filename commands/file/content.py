@@ -250,11 +250,16 @@ def clear_range(
 
     Topics: files
     """
-    from azguard.files import content, files
+    from azguard.files import content, entries
+    from azguard.resources import properties
 
     write = _plan(env, file, offset)
     if dry_run:
-        look = lambda: files.show(write.target, write.conditions, env.deadline)  # noqa: E731  # asked again after a doubt
+
+        def look() -> entries.FileShown:
+            found = properties.fetch(write.target, write.conditions, env.deadline)
+            return entries.describe_file(write.target.address, found)
+
         nouns.show_doomed(env, write.target, write.conditions, look, outcome=WOULD_CLEAR)
         return
     done = content.clear_range(write, length or 0)

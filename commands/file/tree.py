@@ -42,7 +42,7 @@ from azguard.wire.operations.shares import (
 _SIZE = size_type(0, 4 * 1024**4)
 
 app = Group()
-_FILE = Noun(Kind.FILE, addresses.File, "team/plan.txt", "files")
+_FILE = Noun(Kind.FILE, addresses.File, "team/plan.txt", "files", describe=entries.describe_file)
 parts.declare_metadata(
     app,
     _FILE,
@@ -64,8 +64,8 @@ class FilePropertyOptions(HeaderOptions):
     )
 
 
-declare_show(app, _FILE, FILE_GET_PROPERTIES, files.show, "content_length")
-declare_exists(app, _FILE, FILE_GET_PROPERTIES, files.show, " Where its share does not exist, an error says so (44).")
+declare_show(app, _FILE, FILE_GET_PROPERTIES, _FILE.look, "content_length")
+declare_exists(app, _FILE, FILE_GET_PROPERTIES, _FILE.look, " Where its share does not exist, an error says so (44).")
 
 
 nouns.declare_entries(
@@ -113,7 +113,7 @@ def delete(
     copy = None if version_of is None else find_version_of(env, target, version_of)
     conditions = env.conditions(target, copy)
     if tree.dry_run:
-        nouns.show_doomed(env, target, conditions, lambda: files.show(target, conditions, env.deadline))
+        nouns.show_doomed(env, target, conditions, lambda: _FILE.look(target, conditions, env.deadline))
         return
     guarding = addresses.guarding(env)
     env.out.show(env.reads.delete(target, conditions, lambda: files.delete(target, conditions, guarding, env.deadline)))

@@ -51,7 +51,7 @@ _MovedLife = Annotated[
 app = Group()
 poison_app = Group("The messages that could not be handled: list.")
 app.add("poison", poison_app)
-_QUEUE = Noun(Kind.QUEUE, common.Queue, "jobs", "queues")
+_QUEUE = Noun(Kind.QUEUE, common.Queue, "jobs", "queues", describe=queues.describe_listed)
 metadata = declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, get_metadata, NO_ETAG)
 declare_set(
     metadata,
@@ -111,7 +111,7 @@ def show(env: Environment, queue: common.Queue) -> None:
 
 
 declare_exists(app, _QUEUE, QUEUE_GET_METADATA, queues.show)
-declare_list(app, _QUEUE, common.remote("List Queues honours no conditions"), queues.list_queues)
+declare_list(app, _QUEUE, common.remote("List Queues honours no conditions"), _QUEUE.find)
 
 
 nouns.declare_delete(
