@@ -534,7 +534,7 @@ MUTANTS = (
         "tags that were there before may be ours",
         "2, rule 1",
         "azguard/blobs/tags.py",
-        "    if before.tags == wanted:\n        return Finding(Verdict.NEVER)\n",
+        "        look_after_refusal=(lambda _: Finding(Verdict.NEVER)) if current.tags == wanted else None,\n",
         "",
         "tags, the same and answered",
     ),
