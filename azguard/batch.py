@@ -34,6 +34,8 @@ DONE = "done"
 _LONGEST_LINE = 16 * 1024 * 1024
 _KEYS = ("args", "stdin", "id")
 _QUOTES = re.compile(r"['\"\\]")
+# Half of a character, which JSON can spell and UTF-8 cannot.
+_HALF = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(r"[ \t\r\n]+")
 #: So many lines are read beyond the oldest that has not ended: what waits, and what --ordered holds back, is bounded.
 MOST_AHEAD = 10_000
@@ -178,7 +180,8 @@ def _check(said: dict[str, object]) -> None:
     if not isinstance(args, list) or not args or not all(isinstance(word, str) for word in args):
         raise UsageError('"args" is not a list of texts', reason="batch_line")
     for key in ("stdin", "id"):
-        if not isinstance(said.get(key), str | None):
+        text = said.get(key)
+        if not isinstance(text, str | None) or _HALF.search(text or ""):
             raise UsageError(f'"{key}" is not a text', reason="batch_line")
 
 

@@ -124,7 +124,7 @@ class LineStreams:
     def find(self, name: str) -> io.TextIOWrapper:
         """Return the stream of that name."""
         if name not in self._texts:
-            content = io.BytesIO(self._stdin.encode("utf-8", "surrogatepass") if name == "stdin" else b"")
+            content = io.BytesIO(self._stdin.encode() if name == "stdin" else b"")
             self._contents[name] = content
             made = _MemoryStream(content, "utf-8", errors="surrogatepass", write_through=True)
             made.is_kept = self._is_kept

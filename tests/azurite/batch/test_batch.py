@@ -139,6 +139,7 @@ def test_lines_of_one_address_keep_their_order_and_a_container_comes_before_its_
     ("blob put s/x --etag ''", "--etag is empty"),
     ("blob put s/x -r --etag 0x1", "--recursive and --etag do not go together: each file has a version of its own"),
     ('{"args": []}', '"args" is not a list of texts'),
+    ('{"args": ["version"], "stdin": "a\\ud800"}', '"stdin" is not a text'),
 )
 def test_a_line_that_cannot_run_is_refused_with_its_number_before_anything_is_sent(
     cli: CliWorld, site: str, line: str, message: str
