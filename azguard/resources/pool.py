@@ -71,14 +71,15 @@ class StoppableClock:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._is_stopped = False
+        #: Whether it has run out.
+        self.is_stopped = False
 
     def __call__(self) -> float:
-        return self._clock() + (_FOREVER_SECONDS if self._is_stopped else 0.0)
+        return self._clock() + (_FOREVER_SECONDS if self.is_stopped else 0.0)
 
     def stop(self) -> None:
         """Let every deadline pass."""
-        self._is_stopped = True
+        self.is_stopped = True
 
 
 class Tally:

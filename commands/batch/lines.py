@@ -23,9 +23,10 @@ from azguard.cli.context import Environment
 from azguard.cli.errors import CommandMissing, Facts, SharedState
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row
-from azguard.errors import AzguardError, UsageError
+from azguard.errors import AzguardError, GaveUp, Interrupted, Unavailable, UsageError
 from azguard.frozen import frozen
 from azguard.requests import trace
+from azguard.resources.pool import StoppableClock
 
 if TYPE_CHECKING:
     from azguard.address import Address as ResourceAddress
@@ -207,7 +208,7 @@ class LineWork:
             try:
                 code = self._call()
             except Exception as failure:  # noqa: BLE001  # as in app.run: every end becomes an exit status
-                error = errors.describe(failure, self.facts, os.environ)
+                error = errors.describe(self._tell_stop(failure), self.facts, os.environ)
                 code = error["exit_code"]
         is_lines = False
         if self.ready is not None:
@@ -216,6 +217,13 @@ class LineWork:
         result = _read_result(self.streams.read_back("stdout"), is_lines=is_lines)
         messages = self.streams.read_back("stderr")
         return LineEnd(self.line.id, self.line.number, code, result, error, messages, self.facts.once_told)
+
+    def _tell_stop(self, failure: Exception) -> BaseException:
+        """Return the interruption in the place of an error whose deadline has passed because of it."""
+        clock = None if self.facts.common is None else self.facts.common.clock
+        if isinstance(failure, (GaveUp, Unavailable)) and isinstance(clock, StoppableClock) and clock.is_stopped:
+            return failure.as_kind(Interrupted, message="interrupted; nothing was applied", hint=None, reason=None)
+        return failure
 
     def _call(self) -> int:
         if self.ready is None:

@@ -282,6 +282,23 @@ def test_ctrl_c_settles_what_is_under_way_and_says_how_far_it_came(cli: CliWorld
     assert f"300 lines: {len(written)} done, {300 - len(written)} not begun" in err.decode()
 
 
+def test_a_line_that_ctrl_c_ends_says_so(cli: CliWorld, site: str) -> None:
+    reads: list[Request] = []
+
+    def decide(request: Request) -> Fault:
+        reads.append(request)
+        return Fault.NONE
+
+    file = cli.file("lines", f"blob wait {site}/none --until exists --wait 5m")
+    with proxy.running(cli.port, decide) as running:
+        process = cli.through(running.port).begin_fork("batch", "-f", str(file), stdin=subprocess.DEVNULL)
+        until(lambda: bool(reads))
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    error = json.loads(out)["error"]
+    assert (process.returncode, error["exit_code"], error["message"]) == (130, 130, "interrupted; nothing was applied")
+
+
 def test_ctrl_c_while_lines_are_checked_says_that_nothing_was_sent(cli: CliWorld, site: str) -> None:
     prepare = LineRunner.prepare
 
