@@ -23,14 +23,12 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
 from azguard.folders import explain_unwritable
-from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owners, shown
 from azguard.leases import state as lease_state
@@ -49,89 +47,51 @@ _SLACK = timedelta(seconds=2)
 _PROGRAMS = ("terraform", "tofu")
 
 
-@frozen
-class RunNote:
-    """What a run is about."""
+def open_note(notes: ProcessNotes) -> ProcessNote:
+    """Return a new note, which all processes that are started from now on keep locked.
 
-    address: str
-    endpoint: str
-    #: ``user@host``, as Terraform writes it.
-    who: str
-    #: When its command began, by this machine's clock, ISO 8601.
-    began: str
-    #: The id of the lock info that was there before; None if there was none.
-    before: str | None = None
-
-
-@dataclass
-class RunFile:
-    """The file of one note."""
-
-    file: ProcessNote
-    #: None until the waiting is over and the command begins.
-    note: RunNote | None = None
-
-    def write(self, note: RunNote) -> None:
-        """Write the note into the open file.
-
-        Raises:
-            ConfigError: it cannot be written.
-        """
-        self.note = note
-        with explain_unwritable(self.file.path, reason="run_not_recorded"):
-            self.file.write(**{name: value for name, value in asdict(note).items() if value is not None})
-
-    def close(self) -> None:
-        """Close the file. The note stays locked as long as another process of the run lives."""
-        self.file.close(is_done=False)
-
-    def is_over(self) -> bool:
-        """Return whether all processes of the run have ended; to be asked after ``close``."""
-        with locked_file.lock_unused(self.file.path, if_missing=True) as is_over:
-            return is_over
-
-    def remove(self) -> None:
-        """Delete the file; one that cannot be deleted stays, and is over."""
-        self.file.close(is_done=True)
+    Raises:
+        ConfigError: it cannot be made.
+    """
+    with explain_unwritable(notes.folder, reason="run_not_recorded"):
+        note = notes.make(str(uuid.uuid4()))
+        if note.descriptor is not None:
+            os.set_inheritable(note.descriptor, True)  # noqa: FBT003  # it takes no keyword
+        note.write(**notes.machine.facts)
+    return note
 
 
-@frozen
-class RunNotes:
-    """The folder of the notes."""
+def begin_run(note: ProcessNote, target: Target, before: TerraformLock | None) -> None:
+    """Note which run it is, now that its command begins; ``before`` is the lock info that was there before.
 
-    folder: Path
-
-    def open(self) -> RunFile:
-        """Return a new file, which all processes that are started from now on keep locked.
-
-        Raises:
-            ConfigError: it cannot be made.
-        """
-        notes = ProcessNotes(self.folder)
-        with explain_unwritable(self.folder, reason="run_not_recorded"):
-            file = notes.make(str(uuid.uuid4()))
-            if file.descriptor is not None:
-                os.set_inheritable(file.descriptor, True)  # noqa: FBT003  # it takes no keyword
-            file.write(**notes.machine.facts)
-        return RunFile(file)
-
-    def find_over(self, address: str, endpoint: str) -> Iterator[RunFile]:
-        """Yield the notes about a resource whose runs on this machine are over."""
-        for found in ProcessNotes(self.folder).find_abandoned():
-            file = RunFile(found, _parse(found))
-            if file.note is None:
-                # The run was killed before its command began.
-                file.remove()
-            elif (file.note.address, file.note.endpoint) == (address, endpoint):
-                yield file
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    facts = {
+        "address": str(target.address),
+        "endpoint": target.endpoint,
+        # As Terraform writes it.
+        "who": f"{getpass.getuser()}@{socket.gethostname()}",
+        # By this machine's clock.
+        "began": datetime.now(UTC).isoformat(),
+    }
+    if before is not None:
+        facts["before"] = before.id
+    with explain_unwritable(note.path, reason="run_not_recorded"):
+        note.write(**facts)
 
 
-def _parse(found: ProcessNote) -> RunNote | None:
-    facts = {each.name: found.facts[each.name] for each in fields(RunNote) if each.name in found.facts}
-    try:
-        return RunNote(**facts)
-    except TypeError:
-        return None
+def find_over(notes: ProcessNotes, target: Target) -> Iterator[ProcessNote]:
+    """Yield the notes about a resource whose runs on this machine are over."""
+    for note in notes.find_abandoned():
+        if not _has_begun(note):
+            note.close(is_done=True)  # The run was killed before its command began.
+        elif (note.facts.get("address"), note.facts.get("endpoint")) == (str(target.address), target.endpoint):
+            yield note
+
+
+def _has_begun(note: ProcessNote) -> bool:
+    return "began" in note.facts
 
 
 @dataclass
@@ -139,7 +99,7 @@ class StateGuard:
     """The lock of one Terraform state around one run of a command."""
 
     target: Target
-    notes: RunNotes
+    notes: ProcessNotes
     #: How many seconds to wait for another run.
     wait_seconds: float
     #: Called with each line that people must see.
@@ -148,11 +108,11 @@ class StateGuard:
     uniform: Callable[[float, float], float]
     #: Returns the processes on this machine that may hold a state, for people.
     find_others: Callable[[], list[str]] = field(default_factory=lambda: _find_terraform)
-    _file: RunFile | None = None
+    _note: ProcessNote | None = None
 
     def open(self) -> None:
         """Note that a run begins. Call it before the first process of the run is started: all keep the note locked."""
-        self._file = self.notes.open()
+        self._note = open_note(self.notes)
 
     def wait(self) -> None:
         """Release what dead runs of this machine left, and wait until no other run holds the state.
@@ -160,9 +120,9 @@ class StateGuard:
         Raises:
             GaveUp: another run still holds it when the time is up. The command is not to be run.
         """
-        for file in self.notes.find_over(str(self.target.address), self.target.endpoint):
-            if self._release(file):
-                file.remove()
+        for note in find_over(self.notes, self.target):
+            if self._release(note):
+                note.close(is_done=True)
         try:
             free = shown.wait_until_free(self.target, Deadline(self.wait_seconds), self._tell, self.uniform)
             before = owners.read_terraform(free.metadata)
@@ -172,41 +132,35 @@ class StateGuard:
             raise error.but(
                 message=f"{error.message}; the command was not run", reason="terraform_state_busy"
             ) from error
-        if self._file is not None:
-            self._file.write(
-                RunNote(
-                    address=str(self.target.address),
-                    endpoint=self.target.endpoint,
-                    who=f"{getpass.getuser()}@{socket.gethostname()}",
-                    began=datetime.now(UTC).isoformat(),
-                    before=None if before is None else before.id,
-                )
-            )
+        if self._note is not None:
+            begin_run(self._note, self.target, before)
 
     def finish(self, *, died: bool) -> None:
         """Release the lease that the run left, if the run died; call it when the command has ended."""
-        file, self._file = self._file, None
-        if file is None:
+        note, self._note = self._note, None
+        if note is None:
             return
-        file.close()
-        is_kept = died and file.note is not None and not self._release_own(file)
+        # It stays locked as long as another process of the run lives.
+        note.close(is_done=False)
+        is_kept = died and _has_begun(note) and not self._release_own(note)
         if not is_kept:
-            file.remove()
-        if file.note is not None and (is_kept or not died):
-            self._tell_left(file.note)
+            note.close(is_done=True)
+        if _has_begun(note) and (is_kept or not died):
+            self._tell_left(note)
 
-    def _release_own(self, file: RunFile) -> bool:
-        if file.is_over():
-            return self._release(file)
+    def _release_own(self, note: ProcessNote) -> bool:
+        with locked_file.lock_unused(note.path, if_missing=True) as is_over:
+            pass
+        if is_over:
+            return self._release(note)
         self.say(f"{self.target} stays as it is: processes of the command run on")
         return False
 
-    def _release(self, file: RunFile) -> bool:
+    def _release(self, note: ProcessNote) -> bool:
         """Release the lease that a dead run left, and return whether its note is of no more use."""
         patience = Deadline(_RELEASE_SECONDS)
         try:
-            state = lease_state.look(self.target, patience)
-            lock = None if file.note is None else _find_lock(state, file.note)
+            lock = _find_lock(lease_state.look(self.target, patience), note)
             if lock is None:
                 return True
             if others := self.find_others():
@@ -223,7 +177,7 @@ class StateGuard:
         self.say(f"{self.target} is unlocked: the run that held it has died ({lock})")
         return True
 
-    def _tell_left(self, note: RunNote) -> None:
+    def _tell_left(self, note: ProcessNote) -> None:
         """Say that the state is locked still, if it is by this run."""
         try:
             lock = _find_lock(lease_state.look(self.target, Deadline(_RELEASE_SECONDS)), note)
@@ -236,13 +190,15 @@ class StateGuard:
         self.say(f"waiting for {state.address}: it is {shown.describe(state)}")
 
 
-def _find_lock(state: LeaseState, note: RunNote) -> TerraformLock | None:
+def _find_lock(state: LeaseState, note: ProcessNote) -> TerraformLock | None:
     """Return the lock that a run took, as far as its lock info says so."""
-    lock = owners.read_terraform(state.metadata)
-    if state.free or state.duration != "infinite" or lock is None or lock.who != note.who or lock.id == note.before:
+    lock, run = owners.read_terraform(state.metadata), note.facts
+    if state.free or state.duration != "infinite" or lock is None:
+        return None
+    if lock.who != run.get("who") or lock.id == run.get("before"):
         return None
     created = find_moment(lock.created)
-    return lock if created is not None and created >= datetime.fromisoformat(note.began) - _SLACK else None
+    return lock if created is not None and created >= datetime.fromisoformat(run["began"]) - _SLACK else None
 
 
 def _find_terraform() -> list[str]:

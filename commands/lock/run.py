@@ -72,11 +72,12 @@ def _plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str]
 
 def _state_guard(env: Environment, text: str, wait: float) -> "StateGuard":
     """Return the guard that waits for a Terraform state, and releases the lock that a dead run left on the state."""
-    from azguard.locks.terraform import RunNotes, StateGuard
+    from azguard.locks.terraform import StateGuard
+    from azguard.processes.locked_file import ProcessNotes
 
     return StateGuard(
         target=env.locate(text, Kind.BLOB, writable=True),
-        notes=RunNotes(env.folders.runs),
+        notes=ProcessNotes(env.folders.runs),
         wait_seconds=wait,
         say=env.out.say,
         uniform=random.SystemRandom().uniform,
