@@ -20,12 +20,13 @@ from azguard.files import handles, temporary
 from azguard.frozen import frozen
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
-from azguard.leases import guard, owner_records
+from azguard.leases import guard, owner_records, state
 from azguard.leases.guard import WRITE_TERM, GuardLease, Term
-from azguard.leases.owner_records import Moved, Version
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import OWNER, Owner
 from azguard.leases.process_leases import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
+from azguard.leases.state import Version
 from azguard.processes.locked_file import ProcessNotes
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
@@ -287,7 +288,7 @@ def _end_lease(
     Return how that moved the version, and whether the lease was ended.
     """
     try:
-        owner_records.read_version(target, patience, lease.lease_id)
+        state.look(target, patience, lease.lease_id)
     except AzguardError:
         return None, False
     held, moved = GuardLease(lease.lease_id, is_own=True, deadline=patience), None

@@ -16,6 +16,7 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import owners, state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
+from azguard.leases.state import Version
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
@@ -26,16 +27,6 @@ from azguard.wire.catalogue import ALL
 _CARRIERS = (Kind.BLOB, Kind.SHARE, Kind.FILE)
 # A record is written soon after the answer by which it is dated.
 _NEAR = timedelta(minutes=1)
-
-
-@frozen
-class Version:
-    """A version of a resource: its ETag, and the metadata that came with it."""
-
-    etag: str
-    metadata: Mapping[str, str]
-    #: The service's clock when it answered; None if the answer did not say.
-    answered_at: datetime | None = None
 
 
 @frozen
@@ -76,17 +67,6 @@ def check_kind(target: Target) -> None:
             values={"kind": target.kind.value},
             reason="record_needs_blob",
         )
-
-
-def read_version(target: Target, deadline: Deadline, lease_id: str | None = None) -> Version:
-    """Return the current version; with ``lease_id`` only while that lease is held on it.
-
-    Raises:
-        Locked: ``lease_id`` is not held.
-        NotFound: there is no such resource.
-    """
-    found = state.look(target, deadline, lease_id)
-    return Version(found.etag, found.metadata, found.answered_at)
 
 
 def set_service_time(owner: Owner, version: Version) -> Owner:
@@ -208,7 +188,7 @@ def change_under_lease(
         Locked, Changed, OutcomeUnknown: as ``leave``.
     """
     while True:
-        version = known or read_version(target, deadline, lease_id)
+        version = known or state.look(target, deadline, lease_id).version
         if not (added := choose(version)):
             return None
         try:
@@ -239,7 +219,7 @@ def change_metadata(
     metadata = with_lineage({**others, **{key: value for key, value in added.items() if value is not None}}, lineage)
 
     def look(patience: Deadline, lease_id: str | None = conditions.lease_id) -> Finding[Any]:
-        found = read_version(target, patience, lease_id)
+        found = state.look(target, patience, lease_id)
         history = Lineage.find(found.metadata)
         # Another write may have followed ours, also one that kept the lineage, unless our lease kept all others out.
         newest = lease_id is not None and bool(history.entries) and history.entries[0][0] == op

@@ -20,10 +20,10 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records
 from azguard.leases.actions import LeaseDone
-from azguard.leases.owner_records import Moved, Version
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
 from azguard.leases.shown import build_gave_up, wait_until_free
-from azguard.leases.state import LeaseState
+from azguard.leases.state import LeaseState, Version
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 

@@ -185,6 +185,16 @@ Holder = Owner | TerraformLock | OtherHolder
 
 
 @frozen
+class Version:
+    """A version of a resource: its ETag, and the metadata that came with it."""
+
+    etag: str
+    metadata: Mapping[str, str]
+    #: The service's clock when it answered; None if the answer did not say.
+    answered_at: datetime | None = None
+
+
+@frozen
 class LeaseState:
     """A lease as the service describes it: neither its id nor its remaining time can be read."""
 
@@ -206,6 +216,10 @@ class LeaseState:
     created_at: datetime | None = None
     #: The id of the lease, where the service was asked about that one and confirmed it.
     lease_id: str | None = None
+
+    @property
+    def version(self) -> Version:
+        return Version(self.etag, self.metadata, self.answered_at)
 
     @property
     def free(self) -> bool:

@@ -23,7 +23,6 @@ from azguard.frozen import frozen
 from azguard.guards import requested
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners, state
-from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, Owner
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
@@ -278,9 +277,8 @@ def _end_record(target: Target, lease_id: str, found: LeaseState, records: Lease
     if not owner_records.can_carry(target) or owners.is_reader(found.metadata):
         return  # The blob of a reader is deleted.
     within = patience.restart(seconds=min(_RECORD_SECONDS, patience.remaining / 2))
-    known = Version(found.etag, found.metadata, found.answered_at)
     with suppress(AzguardError), commits.suppress():
-        moved = owner_records.end(target, lease_id, within, known)
+        moved = owner_records.end(target, lease_id, within, found.version)
         if moved is not None:
             records.record_move(target, moved)
 

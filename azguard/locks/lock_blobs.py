@@ -15,10 +15,12 @@ from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown, Us
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import owner_records, owners
-from azguard.leases.owner_records import Moved, Version
+from azguard.leases import state as lease_state
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import FENCE, SEQUENCE, SHARED, SLOTS, HeldSequence, Owner
 from azguard.leases.process_leases import ProcessLeases
 from azguard.leases.recorded import LeaseRecords
+from azguard.leases.state import Version
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.times import say_count
@@ -172,7 +174,7 @@ def agree_on_slots(target: Target, count: int, deadline: Deadline, *, create: bo
     """
     while True:
         try:
-            found = owner_records.read_version(target, deadline)
+            found = lease_state.look(target, deadline).version
         except NotFound:
             if not create:
                 raise

@@ -24,7 +24,6 @@ from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners
-from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, OWNER, READER, SHARED, SLOTS
 from azguard.leases.state import SHORTEST, Action, LeaseState
 from azguard.locks import environment, lock_blobs, queue
@@ -124,10 +123,9 @@ class ReaderLease:
         # A write makes a lock that was broken like one that was released. With the next fence it is not that of before.
         fence = owners.read_number(lock.metadata, FENCE)
         mark = _MARK if fence is None or lock.state != "broken" else {**_MARK, FENCE: str(fence + 1)}
-        version = Version(lock.etag, lock.metadata, lock.answered_at)
         tied = Conditions({"If-Match": lock.etag})
         try:
-            moved = owner_records.change_metadata(self._lock, version, mark, tied, self._time.start())
+            moved = owner_records.change_metadata(self._lock, lock.version, mark, tied, self._time.start())
         except (Changed, Locked, NotFound):
             return False  # A writer came first.
         self._settings.records.record_move(self._lock, moved)

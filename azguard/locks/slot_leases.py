@@ -9,9 +9,8 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import actions, recorded
-from azguard.leases.owner_records import Version
 from azguard.leases.owners import SLOTS, read_number
-from azguard.leases.state import kind_of
+from azguard.leases.state import Version, kind_of
 from azguard.locks import held_lock, lock_blobs
 from azguard.locks.held_lock import HeldLock
 from azguard.locks.lock_blobs import AcquireSettings, LockRequest, RequestTime

@@ -32,7 +32,7 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners
 from azguard.leases import state as lease_state
-from azguard.leases.owner_records import Moved, Version
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import OWNER, Owner
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LONGEST
@@ -150,7 +150,7 @@ class StickyHold:
                 self.plan.holds.close(lock.hold, HoldState.LOST, f"its lease is {found.state}")
                 return None
             now = calls.ask_service_time(lock.target.account, lock.target.kind, patience)
-            version = Version(found.etag, found.metadata, now)
+            version = replace(found.version, answered_at=now)
             owner = self.until.write_on(owner_records.set_service_time(plan.settings.owner, version), lock.lease_id)
             moved = owner_records.leave(lock.target, lock.lease_id, owner, patience)
             if found.duration != _INFINITE:  # The run that took it was killed before that.
@@ -201,7 +201,7 @@ class StickyHold:
         """Acquire the same lease without a term: the service takes the same id again."""
         patience = self.plan.settings.patience_now()
         # Of the version with our record alone: the id of a lease that has ended is taken again, too.
-        version = moved.after or owner_records.read_version(target, patience, lease_id).etag
+        version = moved.after or lease_state.look(target, patience, lease_id).etag
         tied = Conditions({Condition.IF_MATCH.header: version}, "if-match", version)
         sent = 0
         while True:
@@ -247,7 +247,7 @@ class StickyHold:
 def _end_left_record(target: Target, lease_id: str, patience: Deadline) -> None:
     """End the record of a lease that was lost: a request that comes late would lock its version for ever."""
     with suppress(AzguardError):  # Another holder writes its own record.
-        found = owner_records.read_version(target, patience)
+        found = lease_state.look(target, patience).version
         owner = owners.read_owner(found.metadata)
         if owner is not None and owner.lease == owners.make_digest(lease_id):
             tied = Conditions({Condition.IF_MATCH.header: found.etag}, "if-match", found.etag)

@@ -12,8 +12,8 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError
 from azguard.leases import state
-from azguard.leases.owner_records import Version
 from azguard.leases.owners import OWNER, SHARED, TICKET, find_value
+from azguard.leases.state import Version
 from azguard.locks import lock_blobs, queue
 from azguard.locks.lock_blobs import AcquireSettings, LockRequest, RequestTime
 from azguard.locks.queue import QueueLook, Ticket
@@ -102,7 +102,7 @@ class QueuePlace:
     def known(self) -> Version | None:
         """Return the version of the lock that was seen last; None where it must be read."""
         lock = None if self.seen is None else self.seen.lock
-        return None if lock is None or not lock.metadata else Version(lock.etag, lock.metadata, lock.answered_at)
+        return None if lock is None or not lock.metadata else lock.version
 
     @property
     def pauses(self) -> tuple[float, float]:

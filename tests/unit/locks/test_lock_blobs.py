@@ -1,14 +1,17 @@
 """The record of a lock's holder, and the order in which one run acquires its locks."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked
-from azguard.leases import owner_records
-from azguard.leases.owner_records import Moved, Version
+from azguard.leases import owner_records, state
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
+from azguard.leases.state import Version
 from azguard.locks import lock_blobs
 from azguard.locks.lock_blobs import LockRequest
 from azguard.locks.run import list_in_order
@@ -30,7 +33,7 @@ def test_a_record_that_is_never_the_version_just_read_is_given_up_in_time(monkey
         clock.sleep(1)
         raise Changed("changed")
 
-    monkeypatch.setattr(owner_records, "read_version", lambda *words: Version('"0x1"', {}))
+    monkeypatch.setattr(state, "look", lambda *words: SimpleNamespace(version=Version('"0x1"', {})))
     monkeypatch.setattr(owner_records, "change_metadata", refuse)
     owner = Owner("alice", "build1", 7, "sh", "2026-11-23T10:00:00Z")
     with pytest.raises(Changed):

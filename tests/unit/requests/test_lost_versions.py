@@ -11,7 +11,7 @@ from azguard.files import directories, entries
 from azguard.files.guarding import Guarding
 from azguard.guards.resolve import Conditions
 from azguard.leases import owner_records
-from azguard.leases.owner_records import Version
+from azguard.leases.state import Version
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.requests.results import Written
