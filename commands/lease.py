@@ -345,12 +345,9 @@ def _build_kept_lease(env: Environment, target: Target) -> RecordedLease:
 
 def _release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
     """Release a lease; ``@held`` is also the last one for which this scope has sent a release before."""
-    records = env.lease_records
     if lease_id == HELD and env.reads.find_held_id(target) is None:
-        lease_id = records.find_released(target) or lease_id
-    return held_leases.release(
-        _build_kept_lease(env, target), records, leases.conditions(env, target, Action.RELEASE, lease_id)
-    )
+        lease_id = env.lease_records.find_released(target) or lease_id
+    return held_leases.release(_build_kept_lease(env, target), leases.conditions(env, target, Action.RELEASE, lease_id))
 
 
 def _build_owner(env: Environment, target: Target, reason: str | None) -> Owner | None:

@@ -87,12 +87,9 @@ class BreakRequest:
     @property
     def has_consent(self) -> bool:
         """Return whether the caller's options say that the break is meant, so that no person need be asked."""
-        return self.assume_yes or self.safeguards != Safeguards() or self._names_a_version
-
-    @property
-    def _names_a_version(self) -> bool:
         asked = self.conditions
-        return asked.expected_etag is not None or Condition.IF_UNMODIFIED_SINCE.header in asked.headers
+        names_version = asked.expected_etag is not None or Condition.IF_UNMODIFIED_SINCE.header in asked.headers
+        return self.assume_yes or self.safeguards != Safeguards() or names_version
 
     def check(self) -> None:
         """Refuse safeguards together with a condition that does not name the version they are about.
@@ -128,7 +125,7 @@ def break_after_showing(
     state = look_before_breaking(request, deadline, show)
     if not request.has_consent and confirm is not None:
         confirm()
-    return _break_shown(request.target, state, request.period, request.conditions, deadline)
+    return _break_shown(request, state, deadline)
 
 
 def look_before_breaking(request: BreakRequest, deadline: Deadline, show: Callable[[str], None]) -> LeaseState:
@@ -182,25 +179,27 @@ def _build_no_lease(target: Target, state: str) -> NotFound:
     )
 
 
-def _break_shown(
-    target: Target, shown: LeaseState, period: int | None, conditions: Conditions, deadline: Deadline
-) -> BreakDone:
+def _break_shown(request: BreakRequest, shown: LeaseState, deadline: Deadline) -> BreakDone:
     """Break the very lease that was shown.
 
     Without conditions of the caller's the break is tied to the version that was shown, so that it never breaks the
     lease of the next holder, who leaves a record there. The holder itself may write meanwhile: its record shows that
     it is still the same.
 
-        Not guaranteed: a next holder without a record and without a write looks like the holder before.
+    Not guaranteed: a next holder without a record and without a write looks like the holder before.
     """
-    state = shown
+    target, conditions, state = request.target, request.conditions, shown
     for _ in range(_TRIES):
         tied = conditions if conditions.headers else _tie_to_version(target, state)
         try:
-            done = _break_tied(target, period, tied, deadline.fresh())
+            done = actions.break_(target, request.period, tied, deadline.fresh())
         except Changed:
             if conditions.headers:
                 raise
+        except Locked as error:
+            if error.reason != "no_lease":
+                raise
+            raise _build_no_lease(target, "available") from error
         else:
             return BreakDone(**vars(done), broken=summarize_broken(state))
         state = _look_at_breakable(target, deadline.fresh())
@@ -213,15 +212,6 @@ def _break_shown(
         if state.holder != shown.holder or other_kind:
             raise _build_refusal(state, target, f"another holds the lease on {target} now")
     raise _build_refusal(state, target, f"{target} is written so often that its lease cannot be broken safely")
-
-
-def _break_tied(target: Target, period: int | None, tied: Conditions, deadline: Deadline) -> LeaseDone:
-    try:
-        return actions.break_(target, period, tied, deadline)
-    except Locked as error:
-        if error.reason != "no_lease":
-            raise
-        raise _build_no_lease(target, "available") from error
 
 
 def _tie_to_version(target: Target, state: LeaseState) -> Conditions:

@@ -5,9 +5,9 @@ programs lock without a lease: there the blob itself is the lock, for as long as
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from azguard import columns
 from azguard.columns import Column
@@ -216,9 +216,11 @@ def _find_pulumi(state: LeaseState, read: Read) -> Claim | None:
     if found is None:
         return None
     content = owners.parse_object(read().decode(errors="replace"))
+    # ``user@host``, as far as the file has it.
+    who = "@".join(filter(None, (owners.escape(content.get(name) or "") for name in ("username", "hostname"))))
     age = shown.measure_since_written(state)
     reason = f"stack {owners.escape(found['stack'])}"
-    return Claim("pulumi", _join_name(content), age, iso(state.last_modified), reason, is_leaseless=True)
+    return Claim("pulumi", who or None, age, iso(state.last_modified), reason, is_leaseless=True)
 
 
 def _find_event_hubs(state: LeaseState, _read: Read) -> Claim | None:
@@ -278,9 +280,3 @@ def split_address(address: str) -> tuple[str, str]:
     """Return the container of an address, and the name in it; empty where it has none."""
     container, _, name = address.partition(":")[2].partition("/")
     return container, name
-
-
-def _join_name(content: Mapping[str, Any]) -> str | None:
-    """Return ``user@host``, as far as a record has it."""
-    user, host = (owners.escape(content.get(name) or "") for name in ("username", "hostname"))
-    return "@".join(filter(None, (user, host))) or None

@@ -34,6 +34,7 @@ from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_GET
 from azguard.wire.operations.containers import CONTAINER_LIST
 from azguard.wire.operations.shares import SHARE_LIST
+from azguard.wire.rows import Operation
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -171,7 +172,10 @@ class HoldingsList:
     def _of_containers(self, account: Account) -> Iterator[Holding]:
         self._note_time(account, Kind.BLOB)
         waiting = deque[tuple[LeaseState, Queue[Holding | _End]]]()
-        containers = self._list_containers(account)
+        name, slash, _ = self._selection.prefix.partition("/")
+        everything = Target(account, Address(Kind.CONTAINER, ("",)))
+        found = _list_all(CONTAINER_LIST, everything, self._deadline, ("Containers", "Container"), name)
+        containers = (each for each in found if not slash or each.address.partition(":")[2] == name)
         with ThreadPoolExecutor(_PARALLEL, "containers") as pool:
             try:
                 for each in containers:
@@ -244,26 +248,9 @@ class HoldingsList:
             return True
         return False
 
-    def _list_containers(self, account: Account) -> Iterator[LeaseState]:
-        """Yield the containers with their leases, page by page.
-
-        Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
-        """
-        name, slash, _ = self._selection.prefix.partition("/")
-        everything = Target(account, Address(Kind.CONTAINER, ("",)))
-        asked = {"prefix": name or None, "include": "metadata"}
-        pages = walk_pages(CONTAINER_LIST, everything, self._deadline, "Containers", "Container", **asked)
-        for page, item in ((each, item) for each in pages for item in each.items):
-            if not slash or item.name == name:
-                yield parse_state(item, Address(Kind.CONTAINER, (item.name,)), page.answer.date)
-
     def _note_time(self, account: Account, kind: Kind) -> None:
         if self._selection.stale_seconds is not None:
             self._began_at = calls.ask_service_time(account, kind, self._deadline.fresh())
-
-    def _add_time(self, state: LeaseState) -> LeaseState:
-        """Return a state that was listed, of an age by the service's own time where stale ones are asked for."""
-        return state if self._selection.stale_seconds is None else replace(state, answered_at=self._began_at)
 
     def _choose_blob(self, account: Account, listed: LeaseState) -> Iterator[Holding]:
         def read_record() -> bytes:
@@ -275,7 +262,9 @@ class HoldingsList:
 
     def _choose(self, listed: LeaseState, read_record: Read = bytes) -> Iterator[Holding]:
         """Yield the holding of a resource, by its lease or as a lock without one, if it is selected."""
-        state = self._add_time(listed)
+        state = listed
+        if self._selection.stale_seconds is not None:
+            state = replace(listed, answered_at=self._began_at)
         claim = self._find_claim(state, read_record)
         if claim is None or not self._selection.includes(state, claim):
             return
@@ -356,19 +345,25 @@ def _identify(holding: Holding) -> tuple[object, ...]:
 
 
 def _list_share_states(account: Account, deadline: Deadline, prefix: str) -> Iterator[LeaseState]:
-    """Yield the state of the lease of every share, in order of name.
+    """Return the state of the lease of every share, in order of name.
 
     ``prefix`` is as for blobs: of the share, or of something in it. An account that was given without the service has
     no shares.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
     """
     name, slash, _ = prefix.partition("/")
     if "file" not in account.endpoints or slash:
-        return
+        return iter(())
     reach = deadline.restart(seconds=min(_REACH_SECONDS, deadline.seconds))
-    everything = Target(account, Address(Kind.SHARE, ("",)))
-    asked = {"prefix": name or None, "include": "metadata"}
-    pages = walk_pages(SHARE_LIST, everything, reach, "Shares", "Share", **asked)
-    for page, item in ((each, item) for each in pages for item in each.items):
-        yield parse_state(item, Address(Kind.SHARE, (item.name,)), page.answer.date)
+    return _list_all(SHARE_LIST, Target(account, Address(Kind.SHARE, ("",))), reach, ("Shares", "Share"), name)
+
+
+def _list_all(
+    operation: Operation, everything: Target, deadline: Deadline, tags: tuple[str, str], prefix: str
+) -> Iterator[LeaseState]:
+    """Yield the state of the lease of every container, or of every share, page by page.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2 and /list-shares
+    """
+    for page in walk_pages(operation, everything, deadline, *tags, prefix=prefix or None, include="metadata"):
+        for item in page.items:
+            yield parse_state(item, Address(everything.kind, (item.name,)), page.answer.date)

@@ -31,7 +31,7 @@ from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.leases import shown, state
 from azguard.leases.actions import GONE, LeaseDone
-from azguard.leases.recorded import LeaseRecords, RecordedLease
+from azguard.leases.recorded import RecordedLease
 from azguard.leases.state import Action, LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
@@ -202,10 +202,7 @@ def _find_standing(target: Target, lease: HeldLease, deadline: Deadline) -> Stan
 
 
 def release(
-    lease: RecordedLease,
-    records: LeaseRecords,
-    conditions: Conditions,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    lease: RecordedLease, conditions: Conditions, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> LeaseDone:
     """Release the lease that ``conditions`` names.
 
@@ -218,12 +215,11 @@ def release(
         NotFound: there is no such resource.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
-    target, lease_id = lease.target, str(conditions.lease_id)
+    target, records, lease_id = lease.target, lease.records, str(conditions.lease_id)
     found = records.find_held(target)
     known = found if found is not None and found.lease_id == lease_id else None
     under_way = _Release(
         lease=lease,
-        records=records,
         known=known,
         was_sent=records.find_released(target) == lease_id,
         before=_look_before(lease, lease_id),
@@ -242,7 +238,6 @@ def release(
 @frozen(kw_only=True)
 class _Release:
     lease: RecordedLease
-    records: LeaseRecords
     #: The lease as this scope has asked for it; None if it knows none with this id.
     known: HeldLease | None
     #: Whether a release of it was sent before. That may have ended it: then nothing proves a loss.
@@ -284,7 +279,7 @@ class _Release:
             return done
         if self.was_sent and self.known is None:
             return replace(done, outcome=ALREADY_RELEASED)
-        self.records.forget_release(target)
+        self.lease.records.forget_release(target)
         self.lease.warn(f"the lease of {target} was held no more: it was released before, or it was lost")
         return done
 
@@ -297,7 +292,7 @@ class _Release:
         is_guarded = self.lease.target.kind is not Kind.CONTAINER
         if self._granted is None or not is_guarded or not before.free:
             return None
-        is_ours = self.records.knows(self.lease.target, before.etag)
+        is_ours = self.lease.records.knows(self.lease.target, before.etag)
         if not is_ours and self._is_written_after_term(self._granted, before):
             return "its term was over, and another has written since"
         return None

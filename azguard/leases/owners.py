@@ -147,18 +147,15 @@ class Owner:
             return "that was another lease"
         if held.duration is None:
             return None
+        had = "had no term" if self.term is None else f"had a term of {self.term} s"
         if (held.duration == INFINITE) is not (self.term is None):
-            return f"that lease {_describe_term(self.term)}, and this one has {_describe_kind(held.duration)}"
+            return f"that lease {had}, and this one has {'none' if held.duration == INFINITE else 'one'}"
         # No process renews a lease that outlives the process that took it.
         if self.pid is None and self.term is not None and held.answered_at is not None:
-            end = self._find_end(self.term)
-            if end is None or end + _SLACK < held.answered_at:
-                return f"that lease {_describe_term(self.term)}, and has ended unless it was renewed since"
+            since = find_moment(self.since)
+            if since is None or since + timedelta(seconds=self.term) + _SLACK < held.answered_at:
+                return f"that lease {had}, and has ended unless it was renewed since"
         return None
-
-    def _find_end(self, term: int) -> datetime | None:
-        since = find_moment(self.since)
-        return None if since is None else since + timedelta(seconds=term)
 
 
 @frozen
@@ -294,14 +291,6 @@ def read_terraform(metadata: Mapping[str, str]) -> TerraformLock | None:
 def make_digest(lease_id: str) -> str:
     """Return by what a record names a lease: its holder can tell, and a reader cannot release it."""
     return hashlib.sha256(lease_id.lower().encode()).hexdigest()[:_DIGEST_CHARACTERS]
-
-
-def _describe_term(seconds: int | None) -> str:
-    return "had no term" if seconds is None else f"had a term of {seconds} s"
-
-
-def _describe_kind(duration: str) -> str:
-    return "none" if duration == INFINITE else "one"
 
 
 def read_number(metadata: Mapping[str, str], key: str) -> int | None:

@@ -19,7 +19,7 @@ from azguard.errors import GaveUp
 from azguard.frozen import frozen
 from azguard.leases import owners
 from azguard.leases.owners import FENCE, HOLDER_CLOCK, SERVICE_CLOCK, Owner, TerraformLock
-from azguard.leases.state import Holder, LeaseState, look
+from azguard.leases.state import LeaseState, look
 from azguard.requests import calls
 from azguard.requests.deadline import Deadline, poll
 from azguard.times import find_moment, span
@@ -218,9 +218,10 @@ def measure(state: LeaseState) -> LeaseAge:
     if now is None:
         return _UNKNOWN_TIME
     unwritten = max(0.0, (now - state.last_modified).total_seconds())
-    claimed = _seconds_since(holder, now)
-    if claimed is None:
+    since = find_moment(holder.since)
+    if since is None:
         return LeaseAge(None, unwritten, "its record has no time that can be read")
+    claimed = (now - since).total_seconds()
     if claimed < -_SLACK_SECONDS:
         return LeaseAge(None, unwritten, f"its record says {holder.since}, which is still to come: that clock is wrong")
     if holder.clock == SERVICE_CLOCK:
@@ -240,8 +241,3 @@ def measure_since_written(state: LeaseState) -> LeaseAge:
         return _UNKNOWN_TIME
     seconds = max(0.0, (state.answered_at - state.last_modified).total_seconds())
     return LeaseAge(seconds, seconds, None, SERVICE_CLOCK)
-
-
-def _seconds_since(holder: Holder, now: datetime) -> float | None:
-    then = find_moment(holder.since)
-    return None if then is None else (now - then).total_seconds()

@@ -176,11 +176,6 @@ def _read_other_holder(metadata: Mapping[str, str], address: str, *, is_disk: bo
     return None
 
 
-def _looks_like_disk(metadata: Mapping[str, str], address: str) -> bool:
-    """Return whether a page blob with an infinite lease is the disk of a virtual machine, by its record or its name."""
-    return address.lower().endswith(_DISK_ENDING) or any(key.lower().startswith(_COMPUTE) for key in metadata)
-
-
 Holder = Owner | TerraformLock | OtherHolder
 
 
@@ -262,12 +257,14 @@ class LeaseState:
 
     @property
     def is_vm_disk(self) -> bool:
-        """Return whether a virtual machine holds it: a disk that is attached is a page blob with an infinite lease."""
-        return (
-            self.blob_type == "PageBlob"
-            and self.duration == "infinite"
-            and _looks_like_disk(self.metadata, self.address)
-        )
+        """Return whether a virtual machine holds it, by its record or its name.
+
+        A disk that is attached is a page blob with an infinite lease.
+        """
+        if self.blob_type != "PageBlob" or self.duration != INFINITE:
+            return False
+        is_recorded = any(key.lower().startswith(_COMPUTE) for key in self.metadata)
+        return is_recorded or self.address.lower().endswith(_DISK_ENDING)
 
 
 def look(

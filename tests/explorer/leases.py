@@ -158,7 +158,7 @@ def _hold_and_release(process: Process, *, changes: bool = False) -> str:
         before, lease_id = lease_id, _choose_id(process)
         lease.change(Conditions(lease_id=before), lease_id)
     process.tell("releases", None, None)
-    return own.release(lease, lease.records, Conditions(lease_id=lease_id), lambda: service.moment(process.now)).outcome
+    return own.release(lease, Conditions(lease_id=lease_id), lambda: service.moment(process.now)).outcome
 
 
 def _choose_id(process: Process) -> str:

@@ -122,6 +122,7 @@ class Lease:
 
     target: Any
     end: Any
+    records: Any
     deadline: Any = field(default_factory=lambda: Clock().deadline())
     warned: list[str] = field(default_factory=list)
 
@@ -184,9 +185,9 @@ SILENT: Answer = (404, "BlobNotFound", {})
 )
 def test_a_loss_is_told_where_it_is_proved(answers: list[Answer], known: Known, end: object, outcome: str) -> None:
     target, service = scripted(Kind.BLOB, *answers)
-    lease: Any = Lease(target, end)
+    lease: Any = Lease(target, end, known)
     try:
-        found = own.release(lease, known, Conditions(lease_id=A), now=lambda: NOW).outcome
+        found = own.release(lease, Conditions(lease_id=A), now=lambda: NOW).outcome
     except AzguardError as error:
         found = error.kind
     is_doubted = outcome == "gone" or (outcome == "committed" and answers[0][0] == HTTPStatus.FORBIDDEN)
