@@ -34,8 +34,6 @@ from azguard.wire import client
 
 # A long wait is reported again after this time.
 _REMINDER_SECONDS = 60.0
-
-
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 # The shortest and the longest pause between two attempts on a busy lock without a queue: a release is noticed within a
 # second, mostly within half a second.
@@ -112,7 +110,7 @@ class LockAcquisition:
         Once the service has answered, it may be silent as long as other holders would be waited for.
         """
         before = self._silence
-        silence = before or self._time.start_silence()
+        silence = before or self._time.start_in_any_case(self._settings.patience.seconds)
         self._silence = None
         try:
             if self._draining is None:
@@ -180,7 +178,7 @@ class LockAcquisition:
             if held is not None:
                 return held
         elif self._leases.is_perhaps_held or (place.may_ask and may_be_free):
-            held = self._leases.ask_for_each(place.known, is_missing=is_new and place.is_lock_missing)
+            held = self._leases.ask_for_each(place.known, is_missing=is_new and seen is not None and seen.lock is None)
             if held is not None:
                 return held
         if not self._deadline.passed:
@@ -198,7 +196,7 @@ class LockAcquisition:
         if self._draining.is_done():
             return self._draining.held
         if self._draining.is_lost:
-            self._leases.forget(held)
+            self._leases.drop(held.target)
             self._draining = None
         return None
 
@@ -216,8 +214,7 @@ class LockAcquisition:
             if self._deadline.passed:
                 raise self._reporter.build_gave_up(self._deadline.seconds)
         elif self._silence is None:
-            self._reporter.see(self._place)
-            is_news = self._reporter.ask(self._time.start)
+            is_news = self._reporter.ask(self._place, self._time.start)
             if self._end_overdue() or self._leases.end_given_up():
                 return
             if self._deadline.passed:
@@ -267,16 +264,14 @@ class WaitReporter:
         self._told_at: float | None = None
         self._told_place: int | None = None
 
-    def see(self, place: QueuePlace | None) -> None:
-        self._place = place
-
-    def ask(self, patience: Callable[[], Deadline]) -> bool:
+    def ask(self, place: QueuePlace | None, patience: Callable[[], Deadline]) -> bool:
         """Find out who holds the lock, unless that is known and our place is the same; return whether it was done.
 
         What is known is good for a minute.
         """
+        self._place = place
         now = self._settings.now()
-        number = None if self._place is None else self._place.number
+        number = None if place is None else place.number
         is_recent = self._told_at is not None and now - self._told_at < _REMINDER_SECONDS
         if is_recent and number == self._told_place:
             return False

@@ -146,7 +146,8 @@ class StepVariables:
         github = Path(environ[_GITHUB]) if environ.get(_GITHUB) else None
         file = None if named is None else Path(named)
         # Its format is GitHub's, under either name.
-        file = None if file is not None and github is not None and _is_same(file, github) else file
+        is_same = file is not None and github is not None and os.path.realpath(file) == os.path.realpath(github)
+        file = None if is_same else file
         found = cls(file, github, scope.is_azure_pipelines(environ), scope.find_job(environ), write_command)
         for path in found.paths:
             _append(path, "")
@@ -213,7 +214,3 @@ def _append(path: Path, text: str) -> None:
             os.close(opened)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}", reason="env_file_not_written") from error
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)

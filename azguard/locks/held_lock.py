@@ -23,7 +23,7 @@ from azguard.frozen import frozen
 from azguard.guards import requested
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners, state
-from azguard.leases.owners import FENCE, Owner
+from azguard.leases.owners import FENCE, INFINITE, Owner
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
 from azguard.requests import commits, trace
@@ -36,8 +36,6 @@ from azguard.wire.client import Limits
 if TYPE_CHECKING:
     from azguard.leases.process_leases import ProcessLease
     from azguard.locks.lock_blobs import LockRecord
-# A finite lease ends by itself.
-_INFINITE = "infinite"
 LATE = "it could not be renewed in time"
 # A renewal at a third of the term leaves time for many more before the end.
 _PART_OF_TERM = 1 / 3
@@ -321,7 +319,7 @@ class OverdueLock:
 
 
 def _find_holder(state: LeaseState) -> Owner | None:
-    if state.state != "leased" or state.duration != _INFINITE:
+    if state.state != "leased" or state.duration != INFINITE:
         return None
     owner = owners.read_owner(state.metadata)
     return owner if owner is not None and requested.is_guid(owner.lease_id or "") else None

@@ -230,8 +230,9 @@ def _build_lost(target: Target, why: str) -> LockLost:
 
 def _find_around(target: Target, environ: Mapping[str, str], holds: HoldRecords) -> Iterator[JobLock]:
     """Yield the lines of the environment about a lock, a slot of it, or a reader's blob."""
+    slot_name = re.compile(rf"{re.escape(str(target.address))}(\.slot[0-9]+)?")
     for text in dict.fromkeys(environ.get(environment.LOCK, "").split("\n")):
-        if not _is_slot(text, str(target.address)) and not queue.is_reader_of(text, target):
+        if not slot_name.fullmatch(text) and not queue.is_reader_of(text, target):
             continue
         slot = Target(target.account, parse(text).address)
         around = environment.find_outer_lock(slot, environ)
@@ -243,10 +244,6 @@ def _find_recorded(target: Target, holds: HoldRecords, own: JobScope) -> Iterato
     for hold in holds.list_own(own):
         if hold.endpoint == target.endpoint and str(target.address) in (hold.lock, hold.address):
             yield of_hold(target, hold)
-
-
-def _is_slot(text: str, lock: str) -> bool:
-    return text == lock or re.fullmatch(rf"{re.escape(lock)}\.slot[0-9]+", text) is not None
 
 
 def _is_in_state(known: JobLock, state: HoldState) -> bool:

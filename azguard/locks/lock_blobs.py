@@ -115,9 +115,6 @@ class RequestTime:
         """Return a deadline of so many seconds, even if the time for waiting is over."""
         return replace(self.deadline, seconds=seconds, answer_seconds=ANSWER_SECONDS)
 
-    def start_silence(self) -> Deadline:
-        return replace(self.deadline, seconds=self._patience, answer_seconds=ANSWER_SECONDS)
-
     def timeouts(self) -> Limits:
         """Return the timeouts for one request that is made now, in seconds."""
         left = max(LEAST_SECONDS, self.left)

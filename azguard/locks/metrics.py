@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from azguard import times
+from azguard.frozen import mutable
 
 if TYPE_CHECKING:
     from azguard.documents.open_metrics import MetricsFile, Sample
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
 _PREFIX = "azguard_lock"
 
 
+@mutable
 class _LockTimes:
     """What happened to one lock; moments are on ``times.read_boot_clock``."""
 
-    def __init__(self, asked: float) -> None:
-        self.asked = asked
-        #: None until it is acquired.
-        self.acquired: float | None = None
-        #: None while it is held, or before.
-        self.released: float | None = None
-        #: Until then the lease was confirmed.
-        self.ends: float | None = None
-        self.fence: int | None = None
-        self.losses = 0
+    asked: float
+    #: None until it is acquired.
+    acquired: float | None = None
+    #: None while it is held, or before.
+    released: float | None = None
+    #: Until then the lease was confirmed.
+    ends: float | None = None
+    fence: int | None = None
+    losses: int = 0
 
 
 class LockMetrics:

@@ -119,7 +119,8 @@ class QueueLook:
         """
         if moment is None:
             return self
-        return replace(self, tickets=tuple(_count_silence(each, moment) for each in self.tickets))
+        silent = ((each, (moment - each.signed_at).total_seconds()) for each in self.tickets)
+        return replace(self, tickets=tuple(replace(each, silent_seconds=seconds) for each, seconds in silent))
 
     def ahead_of(self, number: int | None) -> list[Ticket]:
         """Return the waiters before a ticket of this number; all of them for None, which is no ticket yet."""
@@ -215,10 +216,6 @@ def _read_ticket(lock: Target, number: int, state: LeaseState) -> Ticket:
         since=state.created_at or state.last_modified,
         signed_at=state.last_modified,
     )
-
-
-def _count_silence(ticket: Ticket, moment: datetime) -> Ticket:
-    return replace(ticket, silent_seconds=(moment - ticket.signed_at).total_seconds())
 
 
 def _beside(lock: Target, suffix: str) -> Target:

@@ -184,19 +184,17 @@ def check_reads(request: LockRequest) -> None:
 
 
 def _is_inside(reader: Reader, time: RequestTime) -> bool:
-    return reader.is_inside or not _delete_dead(reader.target, reader.state.etag, time)
+    """Return whether a reader is under the lock; the blob of one whose lease has ended is deleted, and gone then."""
+    if reader.is_inside:
+        return True
+    headers = {"If-Match": reader.state.etag}
+    sent = send_once(lambda: call(BLOB_DELETE, reader.target, time.timeouts(), headers=headers))
+    return sent.error is not None and status(sent.error) != HTTPStatus.NOT_FOUND
 
 
 def delete(blob: Target) -> None:
     """Delete the blob of a reader that has released its lease. Its name is never used again. Raise nothing."""
     send_once(lambda: call(BLOB_DELETE, blob, Limits(2, 3)))
-
-
-def _delete_dead(blob: Target, etag: str, time: RequestTime) -> bool:
-    """Delete the blob of a reader whose lease has ended; return whether it is certainly gone."""
-    headers = {"If-Match": etag}
-    sent = send_once(lambda: call(BLOB_DELETE, blob, time.timeouts(), headers=headers))
-    return sent.error is None or status(sent.error) == HTTPStatus.NOT_FOUND
 
 
 def _is_marked(lock: LeaseState) -> bool:

@@ -211,7 +211,6 @@ class SlotLeases:
         return self._ask_for(slot, made, is_new=True)
 
     def _write_record(self, slot: Target, sent_at: float, known: Version | None) -> HeldLock | None:
-        """Write the owner's record and the fence, before the first renewal is due."""
         settings = self._settings
         lease = self._leases[slot.address]
         patience = self._time.start(settings.seconds * _PART_OF_TERM)
@@ -222,7 +221,7 @@ class SlotLeases:
             settings.records.record_move(slot, record.moved)
         except (Locked, NotFound):
             # The lease was broken, or the blob deleted, meanwhile. The next attempt asks for another lease.
-            self._drop(slot)
+            self.drop(slot)
             return None
         except Changed as error:
             if error.reason == "superseded":
@@ -238,7 +237,9 @@ class SlotLeases:
         if slot.kind is not Kind.BLOB and lease.is_record_late:
             return self._ask_for_another(slot)
         self.release(keep=slot)
-        self._check_time(slot, sent_at)
+        # A new attempt gets a whole term and a new fence.
+        if settings.now() > sent_at + settings.seconds * _PART_OF_TERM:
+            raise self._build_too_slow(slot)
         return HeldLock(
             target=slot,
             lease_id=lease.lease_id,
@@ -249,11 +250,6 @@ class SlotLeases:
             note=lease.take_note(),
             may_come_late=self._may_come_late(slot),
         )
-
-    def _check_time(self, slot: Target, sent_at: float) -> None:
-        """Refuse a lease that may have ended meanwhile. A new attempt gets a whole term and a new fence."""
-        if self._settings.now() > sent_at + self._settings.seconds * _PART_OF_TERM:
-            raise self._build_too_slow(slot)
 
     def _build_too_slow(self, slot: Target) -> Unavailable:
         return Unavailable(
@@ -270,14 +266,10 @@ class SlotLeases:
         time = self._time.start_in_any_case(_RELEASE_SECONDS)
         if not self._give_back(slot, time):
             raise Unavailable(f"no lease on {slot} could be had in time", str(slot.address))
-        self._drop(slot)
+        self.drop(slot)
         return self._ask_for(slot, None)
 
-    def forget(self, held: HeldLock) -> None:
-        """Count a lock as lost: the next attempt asks for another lease."""
-        self._drop(held.target)
-
-    def _drop(self, slot: Target) -> None:
+    def drop(self, slot: Target) -> None:
         """Ask for another lease the next time: an id that was released is worth nothing."""
         self._forget_lease(slot)
         self._leases[slot.address].close_note()

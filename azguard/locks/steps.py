@@ -33,7 +33,7 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Moved
-from azguard.leases.owners import OWNER, Owner
+from azguard.leases.owners import INFINITE, OWNER, Owner
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LONGEST
 from azguard.locks import (
@@ -60,6 +60,9 @@ from azguard.requests import calls, commits
 from azguard.requests.deadline import Deadline
 from azguard.times import find_moment, iso
 from azguard.wire.rows import Condition
+
+# Bounded: an infinite lease that is not given back here has its record, and is released by its id.
+_RELEASE_SECONDS = 5.0
 
 
 @frozen
@@ -153,7 +156,7 @@ class StickyHold:
             version = replace(found.version, answered_at=now)
             owner = self.until.write_on(owner_records.set_service_time(plan.settings.owner, version), lock.lease_id)
             moved = owner_records.leave(lock.target, lock.lease_id, owner, patience)
-            if found.duration != _INFINITE:  # The run that took it was killed before that.
+            if found.duration != INFINITE:  # The run that took it was killed before that.
                 self._make_infinite(lock.target, lock.lease_id, owner, moved)
         except (Locked, NotFound) as error:
             _end_left_record(lock.target, lock.lease_id, patience.fresh())
@@ -210,7 +213,7 @@ class StickyHold:
             except Changed as error:
                 raise _build_unavailable(target, "ended before it was made infinite") from error
             # After a lost answer, that the lease is held does not show with which term.
-            if lease_state.look(target, patience, lease_id).duration == _INFINITE:
+            if lease_state.look(target, patience, lease_id).duration == INFINITE:
                 break
             if patience.passed:
                 raise _build_unavailable(target, "could not be made infinite")
@@ -295,7 +298,8 @@ class StepHold:
 
         def publish(held: HoldRecord) -> None:
             lines = _list_lines(self.environ, self.variables, plan.holds)
-            exported.extend(self.variables.write(_export_with(lines, held)))
+            others = [line for line in lines if line.lock != held.address]
+            exported.extend(self.variables.write(environment.export_lines([*others, _describe_line(held)])))
 
         try:
             held = background_holder.hold(plan, publish) if sticky is None else sticky.hold(publish)
@@ -390,12 +394,3 @@ def _is_told(hold: HoldRecord, variables: StepVariables) -> bool:
 def _describe_line(hold: HoldRecord) -> LockLine:
     duration = LONGEST if hold.seconds is None else hold.seconds
     return LockLine(hold.address, hold.endpoint, hold.lease_id, str(hold.fence), str(duration))
-
-
-def _export_with(lines: list[LockLine], hold: HoldRecord) -> dict[str, str]:
-    return environment.export_lines([*(line for line in lines if line.lock != hold.address), _describe_line(hold)])
-
-
-# Bounded: an infinite lease that is not given back here has its record, and is released by its id.
-_RELEASE_SECONDS = 5.0
-_INFINITE = "infinite"

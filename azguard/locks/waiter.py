@@ -89,11 +89,6 @@ class QueuePlace:
         return self.is_first or self._is_left_alone
 
     @property
-    def is_lock_missing(self) -> bool:
-        """Return whether there was no lock blob yet."""
-        return self.seen is not None and self.seen.lock is None
-
-    @property
     def is_lock_free(self) -> bool:
         """Return whether the lock could be acquired when it was seen last."""
         return self.seen is None or self.seen.lock is None or self.seen.lock.free
