@@ -48,7 +48,7 @@ def settle(run: UpdateRun, lease: UpdateLease, state: CurrentVersion, deadline: 
     applied = find_applied(state, run.plan.op)
     if applied is not None:
         return _end_by_own_op(run, state, applied)
-    if run.refused is not None and (proved := _find_first_copy(run, lease, state, deadline)) is not None:
+    if (proved := _find_first_copy(run, lease, state, deadline)) is not None:
         return proved
     if run.doubted is None:
         return None

@@ -5,7 +5,7 @@ from typing import Any
 from azguard.errors import Locked, NotFound, Unavailable
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.service_errors import translate
-from azguard.updates.resource import CurrentVersion, Leasable
+from azguard.updates.resource import CurrentVersion
 from azguard.updates.run import UpdateRun
 from azguard.wire.connections import PACE_BYTES_PER_SECOND
 
@@ -80,13 +80,9 @@ class UpdateLease:
             not self.held and run.plan.lease_id is None and state.etag is not None and run.resource.leases is not None
         )
 
-    @property
-    def _leases(self) -> Leasable:
-        return _require_leasable(self._run)
-
     def note(self, step: str, **facts: Any) -> None:
         """Note a step in the trace, unless the resource notes it where the request is sent."""
-        if self._leases.takes_proposed_id:
+        if self._run.leases.takes_proposed_id:
             self._run.note(step, **facts)
 
     def acquire(self, state: CurrentVersion) -> CallResult[None]:
@@ -100,7 +96,7 @@ class UpdateLease:
         run.tell(f"lease: acquiring it on {state.label} for {seconds} s")
         self._ends = run.deadline.clock() + seconds
         self.note("asking", action="acquire", lease=lease_id, seconds=seconds)
-        sent = send_once(lambda: self._leases.acquire(state, lease_id, seconds, run.deadline))
+        sent = send_once(lambda: run.leases.acquire(state, lease_id, seconds, run.deadline))
         self.held, self._over = sent.outcome is CallOutcome.COMMITTED, state.etag
         self.note("acquired" if self.held else "not acquired", lease=lease_id, code=sent.error)
         run.tell("lease: ours" if self.held else f"lease: {describe(sent)}")
@@ -115,7 +111,9 @@ class UpdateLease:
             return None
         run = self._run
         try:
-            etag = self._leases.read_etag_under_lease(self._id, run.start_deadline(max(1.0, run.deadline.remaining)))
+            etag = run.leases.read_etag_under_lease(
+                self._id, run.deadline.restart(seconds=max(1.0, run.deadline.remaining))
+            )
         except (Locked, NotFound, Unavailable):
             self.held = False
             return None
@@ -137,7 +135,7 @@ class UpdateLease:
         self.note("asking", action="release", lease=lease_id)
         try:
             for _ in range(_RELEASE_TRIES):
-                sent = send_once(lambda: self._leases.release(lease_id, patience))
+                sent = send_once(lambda: run.leases.release(lease_id, patience))
                 if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED):
                     self.note("released", lease=lease_id, code=sent.error)
                     run.tell("lease: released" if sent.outcome is CallOutcome.COMMITTED else "lease: not ours any more")
@@ -196,7 +194,7 @@ class OthersLease:
         run = self._run
         asked = run.deadline.clock()
         try:
-            return _require_leasable(run).is_leased(run.deadline)
+            return run.leases.is_leased(run.deadline)
         except Unavailable:
             if not run.deadline.passed or run.deadline.clock() - asked > run.deadline.settle_seconds:
                 raise
@@ -204,9 +202,3 @@ class OthersLease:
 
     def _pause(self, seconds: float) -> None:
         self._run.deadline.pause(self._run.tools.chance.uniform(0.5, 1.5) * seconds)
-
-
-def _require_leasable(run: UpdateRun) -> Leasable:
-    leases = run.resource.leases
-    assert leases is not None, "only what can be leased is refused because of a lease"
-    return leases

@@ -16,6 +16,7 @@ from azguard.updates.resource import (
     Commit,
     CommittedVersion,
     CurrentVersion,
+    Leasable,
     UpdatableResource,
     UpdateHooks,
     UpdatePlan,
@@ -83,18 +84,17 @@ class UpdateRun:
         journal = self.tools.journal
         pending = None if journal is None else journal.read_pending()
         # Where nothing may be created, an earlier create is no attempt at this update.
-        if pending is None or (pending == ABSENT and self.plan.create is None):
+        if journal is None or pending is None or (pending == ABSENT and self.plan.create is None):
             return
         self.doubted = CurrentVersion(b"", None if pending == ABSENT else f'"{pending}"', Lineage())
-        if journal is not None and self.plan.ledger and not journal.is_in_ledger:
+        if self.plan.ledger and not journal.is_in_ledger:
             self.unledgered = self.doubted
         self._check_pending(journal)
         self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
 
-    def _check_pending(self, journal: WriteJournal | None) -> None:
+    def _check_pending(self, journal: WriteJournal) -> None:
         change = self.plan.compared_change
-        sent = None if journal is None else journal.change
-        if journal is None or change is None or sent in (None, change.digest):
+        if change is None or journal.change in (None, change.digest):
             return
         journal.close()
         target = self.resource.target
@@ -174,9 +174,12 @@ class UpdateRun:
     def tell(self, text: str) -> None:
         self.tools.tell(text)
 
-    def start_deadline(self, seconds: float) -> Deadline:
-        """Return a new deadline of so many seconds, by the same clock."""
-        return self.deadline.restart(seconds=seconds)
+    @property
+    def leases(self) -> Leasable:
+        """Return how the resource is leased; only what can be leased is refused because of a lease."""
+        leases = self.resource.leases
+        assert leases is not None
+        return leases
 
     def end_written(self, committed: CommittedVersion, lineage: Lineage | str | None) -> UpdateResult:
         """End because our write is there: of new content, or of our op alone."""

@@ -112,7 +112,7 @@ class Loop:
         patience = run.deadline
         reach = run.plan.reach_seconds
         if reach is not None and not run.unsettled:
-            patience = run.start_deadline(min(reach, max(1.0, run.deadline.remaining)))
+            patience = run.deadline.restart(seconds=min(reach, max(1.0, run.deadline.remaining)))
         began = run.deadline.clock()
         try:
             state = run.resource.read(patience)
