@@ -142,8 +142,9 @@ def _install(home: Path, node: NodeRuntime, environ: Mapping[str, str], say: Cal
         shutil.rmtree(leftover, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix=prefix, dir=home.parent))
     try:
+        path = os.pathsep.join((str(Path(node.program).parent), environ.get("PATH", os.defpath)))
         say(f"installing Azurite {VERSION} from npm into {home} (once; downloads 60 MB, takes 190 MB)")
-        _run_npm(node.npm, new, {**environ, "PATH": _path_with(node, environ)}, say)
+        _run_npm(node.npm, new, {**environ, "PATH": path}, say)
         if _version_in(new / "node_modules" / "azurite") != VERSION:
             raise Unavailable(
                 f"npm ended well, but left no Azurite {VERSION}",
@@ -197,10 +198,6 @@ def _kill_group(leader: "Popen[bytes]") -> None:
         os.killpg(leader.pid, signal.SIGKILL)
 
 
-def _path_with(node: NodeRuntime, environ: Mapping[str, str]) -> str:
-    return os.pathsep.join((str(Path(node.program).parent), environ.get("PATH", os.defpath)))
-
-
 def _count(folder: Path) -> int:
     return len(os.listdir(folder)) if folder.is_dir() else 0
 
@@ -243,8 +240,6 @@ def tie_to_us(environ: Mapping[str, str]) -> dict[str, str]:
 
 def preload(environ: Mapping[str, str], script: str) -> dict[str, str]:
     """Return the environment in which a Node.js program first runs a script of this room."""
-    import json
-
     # JSON quotes a path the way Node.js reads one in NODE_OPTIONS.
     path = json.dumps(str(Path(__file__).with_name(script)), ensure_ascii=False)
     return {**environ, "NODE_OPTIONS": f"{environ.get('NODE_OPTIONS', '')} --require {path}".strip()}

@@ -341,7 +341,7 @@ def find_last(folder: Path) -> LastRun:
     """Return where the emulator was last; a record that is damaged counts as none."""
     try:
         recorded = json.loads((folder / _LAST_FILE).read_text(encoding="utf-8"))
-        ports = {service: int(recorded["ports"][service]) for service in ("blob", "queue", "table")}
+        ports = {service: int(recorded["ports"][service]) for service in SERVICES}
         data = recorded["data"]
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return LastRun({}, None)
@@ -363,7 +363,7 @@ def _read_record(file: Path) -> Azurite | None:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", reason="emulator_of_another") from None
     try:
         recorded = Azurite(**json.loads(text))
-        numbers = [recorded.pid, *(recorded.ports[service] for service in ("blob", "queue", "table"))]
+        numbers = [recorded.pid, *(recorded.ports[service] for service in SERVICES)]
     except (KeyError, TypeError) as error:
         raise ValueError(str(error)) from error
     if not all(isinstance(number, int) for number in numbers):

@@ -161,7 +161,7 @@ def stop(folder: Path) -> Stopped:
         ConfigError: they are another user's, or the folder is.
     """
     try:
-        running = files_process.stop(folder, files_process.GRACE_SECONDS)
+        running = files_process.stop(folder)
         stopped = _stop_azurite(folder)
     except OSError as error:
         raise ConfigError(
@@ -190,7 +190,11 @@ def find_current(folder: Path) -> Reach:
     Raises:
         NotFound: none runs.
     """
-    return _join(_find_azurite(folder).connection_string, files_process.find_running(folder))
+    found, reason = azurite_process.look(folder)
+    if found is None:
+        detail = (reason,) if reason else ()
+        raise NotFound("the emulator is not running", detail=detail, reason="emulator_not_running")
+    return _join(found.connection_string, files_process.find_running(folder))
 
 
 @contextmanager
@@ -289,14 +293,6 @@ def _look_at_azurite(folder: Path) -> Status:
     answering = azurite_process.answers(running.ports)
     reason = None if answering else f"process {running.pid} lives, but does not answer; see its log"
     return Status(running=True, answering=answering, reason=reason, **_describe_azurite(running))
-
-
-def _find_azurite(folder: Path) -> Azurite:
-    found, reason = azurite_process.look(folder)
-    if found is None:
-        detail = (reason,) if reason else ()
-        raise NotFound("the emulator is not running", detail=detail, reason="emulator_not_running")
-    return found
 
 
 @contextmanager

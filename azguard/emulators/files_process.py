@@ -30,7 +30,7 @@ _LOG = "files.log"
 _LOCK = "files.lock"
 # Where the shares are while the emulator runs, if no folder was named.
 _DATA = "files-data"
-GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 5.0
 # How the line begins that tells why the shares are not served over SMB.
 _NOT_SERVED = "SMB: not served: "
 
@@ -99,7 +99,7 @@ def start(
         running = find_running(folder)
         if running is not None and running.beside != beside:
             running = None
-            stop(folder, GRACE_SECONDS)
+            stop(folder)
         if running is not None:
             _check_same(running, port, smb)
             return running
@@ -170,13 +170,13 @@ def _lives(recorded: FilesEmulator) -> bool:
     return identity.find_birth(recorded.pid) == recorded.birth
 
 
-def stop(folder: Path, grace_seconds: float) -> FilesEmulator | None:
+def stop(folder: Path) -> FilesEmulator | None:
     """Stop the Files emulator; return the one that ran, None if none did."""
     if not (folder / _FILE).exists():
         return None
     running = find_running(folder)
     if running is not None:
-        identity.end(running.pid, running.birth, grace_seconds)
+        identity.end(running.pid, running.birth, _GRACE_SECONDS)
     (folder / _FILE).unlink(missing_ok=True)
     shutil.rmtree(folder / _DATA, ignore_errors=True)
     return running
@@ -245,8 +245,7 @@ def _read_lines(child: Popen[bytes], count: int, wait: float) -> list[str]:
 def _find_last_ports(folder: Path) -> dict[str, int]:
     """Return the ports of the last run, by their fields; a record that is damaged counts as none."""
     try:
-        found = json.loads((folder / _LAST_FILE).read_text(encoding="utf-8"))
-        ports = dict(found)
+        ports = dict(json.loads((folder / _LAST_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return {}
     return {name: port for name, port in ports.items() if isinstance(port, int) and 0 < port < 1 << 16}
