@@ -265,7 +265,7 @@ class _RangeRun:
         """Remove the record of the lease's holder, and return the result of the write."""
         given = self.given
         assert self.last is not None
-        last = guarding.finish(given.target, self.held, self.last, given.guarding, given.deadline)
+        last = guarding.finish(given.target, self.held, self.last, given.deadline)
         done = {**vars(last), "guard": given.conditions.guard, "attempts": self.attempts}
         return RangeWritten(**done, offset=given.offset, written_bytes=self.done_bytes)
 
@@ -291,7 +291,7 @@ class _RangeRun:
             given=temporary.describe_range(start, length, piece),
         )
         if self.held is not None and self.held.may_move:
-            self.held = guarding.exclude_late(given.target, self.held, given.guarding, deadline)
+            self.held = guarding.exclude_late(self.held, deadline)
         self.last = writes.send(write, self.held, deadline)
         self.attempts += self.last.attempts
         self.done_bytes += length

@@ -138,7 +138,7 @@ def _rename(given: FileRename) -> FileRenamed:
             return done
         # The record of the lease's holder is at the new address.
         held.lease.is_gone = held.lease.is_own
-        return guarding.finish(target, held, done, given.guarding, deadline)
+        return guarding.finish(target, held, done, deadline)
 
 
 @contextmanager

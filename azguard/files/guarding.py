@@ -118,7 +118,7 @@ def hold(
             return
         before, is_noted = held.found.etag, True
         try:
-            held = _leave_note(target, held, owner, guarding, deadline)
+            held = _leave_note(target, held, owner, deadline)
             is_noted = held.has_note
             yield held
         except BaseException as error:
@@ -127,16 +127,15 @@ def hold(
             raise
 
 
-def exclude_late(target: Target, held: Held, guarding: Guarding, deadline: Deadline) -> Held:
+def exclude_late(held: Held, deadline: Deadline) -> Held:
     """Return the version under another id of our lease, so that a late request under the old one is refused."""
-    guard.change_id(held.lease, target, guarding.records, deadline, guarding.processes)
+    held.lease.change_id(deadline)
     # What came before the change is there, and nothing can come any more.
-    return replace(
-        held, found=properties.fetch(target, Conditions(lease_id=held.lease.lease_id), deadline), may_move=False
-    )
+    found = properties.fetch(held.lease.target, Conditions(lease_id=held.lease.lease_id), deadline)
+    return replace(held, found=found, may_move=False)
 
 
-def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, deadline: Deadline) -> Held:
+def _leave_note(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
     """Write on the file who holds its lease, and return that version; the one that was, if there is no room for it."""
     note, before = held.lease.note, held.found.etag
     if note is not None:
@@ -149,14 +148,14 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
         held.lease.end_record()
         return held
     if held.may_move:
-        held = exclude_late(target, held, guarding, deadline)
+        held = exclude_late(held, deadline)
         note = held.lease.note
     if note is not None:
         note.add_record(before, held.found.etag)
     return held
 
 
-def finish(target: Target, held: Held | None, done: _Done, guarding: Guarding, deadline: Deadline) -> _Done:
+def finish(target: Target, held: Held | None, done: _Done, deadline: Deadline) -> _Done:
     """Take the record of the lease's holder off what was written, and return the write with the version there then."""
     if held is None or not held.has_note:
         return done
@@ -170,7 +169,7 @@ def finish(target: Target, held: Held | None, done: _Done, guarding: Guarding, d
             return unknown
         if max(done.attempts, moved.attempts) > 1 and not held.lease.is_gone:
             # A copy of either could make another version before the release.
-            found = exclude_late(target, held, guarding, deadline.fresh()).found
+            found = exclude_late(held, deadline.fresh()).found
             return replace(done, etag=found.etag, last_modified=found.last_modified)
     except AzguardError:
         return unknown
@@ -194,7 +193,7 @@ def withdraw(
     with suppress(AzguardError):
         if not lease.is_gone:
             # What was sent under the lease could come between the look and the removal, and one would undo the other.
-            guard.change_id(lease, target, guarding.records, patience, guarding.processes)
+            lease.change_id(patience)
             with commits.suppress():
                 moved = owner_records.remove(target, lease.lease_id, patience)
             lease.end_record()
@@ -291,18 +290,19 @@ def _end_lease(
         state.look(target, patience, lease.lease_id)
     except AzguardError:
         return None, False
-    held, moved = GuardLease(lease.lease_id, is_own=True, deadline=patience), None
+    records, processes, moved = guarding.records, guarding.processes, None
+    held = GuardLease(target, lease.lease_id, is_own=True, deadline=patience, records=records, processes=processes)
     held.note = lease
     try:
         # What the process has sent could come between the look and the removal, or after it.
-        guard.change_id(held, target, guarding.records, patience, guarding.processes)
+        held.change_id(patience)
         with commits.suppress():
             moved = owner_records.remove(target, held.lease_id, patience)
         held.end_record()
     except AzguardError:
         pass
     finally:
-        guard.give_back(held, target, guarding.records)
+        held.give_back()
     return moved, held.is_gone
 
 

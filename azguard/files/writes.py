@@ -61,7 +61,7 @@ def perform(
         if operation.deletes:
             held.lease.end_with_resource()
             return done
-        return guarding.finish(target, held, done, guarding_by, deadline)
+        return guarding.finish(target, held, done, deadline)
 
 
 def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:

@@ -46,10 +46,14 @@ WRITE_TERM = Term()
 class GuardLease:
     """A lease that is held while a write is guarded."""
 
+    target: Target
     lease_id: str
     #: Whether it was acquired for this write; else it is the caller's.
     is_own: bool
     deadline: Deadline
+    records: LeaseRecords
+    #: Where our own is noted; None if it is not.
+    processes: ProcessLeases | None = None
     #: When it ends at the latest, by the deadline's clock; None if it has no term, or the term is not known here.
     ends: float | None = None
     #: When it was acquired or renewed last, by the deadline's clock.
@@ -85,6 +89,108 @@ class GuardLease:
         silence = min(self.deadline.answer_seconds, _SECONDS / 3)
         return replace(self.deadline, seconds=self.deadline.remaining, answer_seconds=silence)
 
+    def acquire(self, seconds: int | None, etag: str | None, others_seconds: float) -> None:
+        """Record a lease of our own, and acquire it; if that fails, nothing of it is left."""
+        if self.processes is not None:
+            self.note = self.processes.open(self.target, self.lease_id)
+        self.records.add(self.target, self.lease_id, seconds)
+        self.ends = None if seconds is None else self.deadline.clock() + seconds
+        try:
+            attempts = _acquire(self.target, self.lease_id, seconds, self.deadline, etag, others_seconds)
+            self.may_come_late = attempts > 1
+            if self.note is not None:
+                self.note.note_attempts(attempts)
+        except OutcomeUnknown as error:
+            self._give_up()
+            raise _build_unavailable(self.target, error) from error
+        except AzguardError:
+            self._forget()
+            raise
+        except BaseException:
+            # Interrupted, it may be under way still, and come after the release.
+            self._give_up()
+            raise
+        self.records.confirm(self.target, self.lease_id)
+
+    def renew_if_old(self, deadline: Deadline) -> None:
+        """Renew a lease of our own between two writes, long before its end; ``deadline`` counts for the next one.
+
+        Raises:
+            Locked: it is not held any more.
+            Unavailable: whether it was renewed cannot be known; the next write was not sent.
+        """
+        self.deadline = deadline
+        begun = deadline.clock()
+        if not self.is_own or begun - self.since < _RENEW_SECONDS:
+            return
+        try:
+            with commits.suppress():
+                actions.renew(self.target, Conditions(lease_id=self.lease_id), deadline)
+        except OutcomeUnknown as error:
+            raise _build_unavailable(self.target, error) from error
+        self.since = begun
+        self.ends = None if self.ends is None else begun + _SECONDS
+
+    def change_id(self, deadline: Deadline) -> None:
+        """Give a lease of our own another id, so that a request under the old one that comes late is refused.
+
+        Raises:
+            Locked: it is not held any more.
+            Unavailable: whether it was done cannot be known; the lease was given back.
+        """
+        new = replace(self, lease_id=str(uuid.uuid4()), deadline=deadline)
+        if self.processes is not None:
+            new.note = self.processes.open(self.target, new.lease_id)
+            if self.note is not None:
+                new.note.carry_on(self.note)
+        self.records.add(self.target, new.lease_id, None if self.ends is None else _SECONDS)
+        try:
+            with commits.suppress():
+                held = Conditions(lease_id=self.lease_id)
+                attempts = actions.change(self.target, new.lease_id, held, deadline).attempts
+        except BaseException as error:
+            if new.note is not None and self.note is not None:
+                new.note.leave_to(self.note)
+            # The old id first: once that is released, a change that comes late is refused.
+            self.give_back()
+            new.give_back()
+            if isinstance(error, OutcomeUnknown):
+                raise _build_unavailable(self.target, error) from error
+            raise
+        if new.note is not None:
+            new.note.note_attempts(attempts)
+        self.records.confirm(self.target, new.lease_id)
+        self.end_record()
+        self._forget()
+        self.lease_id, self.note, self.is_gone = new.lease_id, new.note, False
+
+    def give_back(self) -> None:
+        """Release a lease of our own, and raise no error; its note is left if it may be held still."""
+        if self.is_gone or actions.give_back(self.target, self.lease_id, self.deadline):
+            self._forget()
+            return
+        if self.note is not None:
+            self.note.close(is_released=False)
+        if not kind_of(self.target).finite:
+            self.records.note_left(self.target)
+
+    def _give_up(self) -> None:
+        """Give back a lease that may be granted still: where it ends by itself, its id is kept meanwhile."""
+        if self.note is not None:
+            self.note.may_come_late()
+        if not kind_of(self.target).finite:
+            self.give_back()
+        elif actions.give_back(self.target, self.lease_id, self.deadline, was_acquired=False):
+            self._forget()
+        else:
+            self.records.give_up(self.target, self.lease_id, _SECONDS)
+
+    def _forget(self) -> None:
+        self.is_gone = True
+        self.records.remove(self.target, self.lease_id)
+        if self.note is not None:
+            self.note.close(is_released=True)
+
 
 @contextmanager
 def hold(
@@ -110,140 +216,16 @@ def hold(
         Unavailable: whether it was granted cannot be known; nothing was written.
     """
     if lease_id is not None:
-        yield GuardLease(lease_id, is_own=False, deadline=deadline)
+        yield GuardLease(target, lease_id, is_own=False, deadline=deadline, records=records)
         return
-    lease_id = str(uuid.uuid4())
-    seconds = term.seconds if kind_of(target).finite else None
-    held = GuardLease(lease_id, is_own=True, deadline=deadline)
-    if processes is not None:
-        held.note = processes.open(target, lease_id)
-    records.add(target, lease_id, seconds)
-    held.ends = None if seconds is None else deadline.clock() + seconds
-    _ask(held, target, records, seconds, etag, term.others_seconds)
-    records.confirm(target, lease_id)
+    held = GuardLease(target, str(uuid.uuid4()), is_own=True, deadline=deadline, records=records, processes=processes)
+    held.acquire(term.seconds if kind_of(target).finite else None, etag, term.others_seconds)
     if held.may_come_late and etag is None:
-        change_id(held, target, records, deadline, processes)
+        held.change_id(deadline)
     try:
         yield held
     finally:
-        give_back(held, target, records)
-
-
-def _ask(
-    held: GuardLease,
-    target: Target,
-    records: LeaseRecords,
-    seconds: int | None,
-    etag: str | None,
-    others_seconds: float,
-) -> None:
-    """Acquire a lease that is recorded; if that fails, nothing of it is left."""
-    try:
-        attempts = _acquire(target, held.lease_id, seconds, held.deadline, etag, others_seconds)
-        held.may_come_late = attempts > 1
-        if held.note is not None:
-            held.note.note_attempts(attempts)
-    except OutcomeUnknown as error:
-        if held.note is not None:
-            held.note.may_come_late()
-        _give_up(held, target, records)
-        raise _build_unavailable(target, error) from error
-    except AzguardError:
-        _forget(held, target, records)
-        raise
-    except BaseException:
-        # Interrupted, it may be under way still, and come after the release.
-        if held.note is not None:
-            held.note.may_come_late()
-        _give_up(held, target, records)
-        raise
-
-
-def renew_if_old(held: GuardLease, target: Target, deadline: Deadline) -> None:
-    """Renew a lease of our own between two writes, long before its end; ``deadline`` begins to count for the next one.
-
-    Raises:
-        Locked: it is not held any more.
-        Unavailable: whether it was renewed cannot be known; the next write was not sent.
-    """
-    held.deadline = deadline
-    begun = deadline.clock()
-    if not held.is_own or begun - held.since < _RENEW_SECONDS:
-        return
-    try:
-        with commits.suppress():
-            actions.renew(target, Conditions(lease_id=held.lease_id), deadline)
-    except OutcomeUnknown as error:
-        raise _build_unavailable(target, error) from error
-    held.since = begun
-    held.ends = None if held.ends is None else begun + _SECONDS
-
-
-def change_id(
-    held: GuardLease,
-    target: Target,
-    records: LeaseRecords,
-    deadline: Deadline,
-    processes: ProcessLeases | None = None,
-) -> None:
-    """Give a lease of our own another id, so that a request under the old one that comes late is refused.
-
-    Raises:
-        Locked: it is not held any more.
-        Unavailable: whether it was done cannot be known; the lease was given back.
-    """
-    new = GuardLease(str(uuid.uuid4()), is_own=True, deadline=deadline, ends=held.ends)
-    if processes is not None:
-        new.note = processes.open(target, new.lease_id)
-        if held.note is not None:
-            new.note.carry_on(held.note)
-    records.add(target, new.lease_id, None if held.ends is None else _SECONDS)
-    try:
-        with commits.suppress():
-            attempts = actions.change(target, new.lease_id, Conditions(lease_id=held.lease_id), deadline).attempts
-    except BaseException as error:
-        if new.note is not None and held.note is not None:
-            new.note.leave_to(held.note)
-        # The old id first: once that is released, a change that comes late is refused.
-        give_back(held, target, records)
-        give_back(new, target, records)
-        if isinstance(error, OutcomeUnknown):
-            raise _build_unavailable(target, error) from error
-        raise
-    if new.note is not None:
-        new.note.note_attempts(attempts)
-    records.confirm(target, new.lease_id)
-    held.end_record()
-    _forget(held, target, records)
-    held.lease_id, held.note, held.is_gone = new.lease_id, new.note, False
-
-
-def give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
-    """Release a lease of our own, and raise no error; its note is left if it may be held still."""
-    if held.is_gone or actions.give_back(target, held.lease_id, held.deadline):
-        _forget(held, target, records)
-        return
-    if held.note is not None:
-        held.note.close(is_released=False)
-    if not kind_of(target).finite:
-        records.note_left(target)
-
-
-def _give_up(held: GuardLease, target: Target, records: LeaseRecords) -> None:
-    """Give back a lease that may be granted still: where it ends by itself, its id is kept meanwhile."""
-    if not kind_of(target).finite:
-        give_back(held, target, records)
-    elif actions.give_back(target, held.lease_id, held.deadline, was_acquired=False):
-        _forget(held, target, records)
-    else:
-        records.give_up(target, held.lease_id, _SECONDS)
-
-
-def _forget(held: GuardLease, target: Target, records: LeaseRecords) -> None:
-    held.is_gone = True
-    records.remove(target, held.lease_id)
-    if held.note is not None:
-        held.note.close(is_released=True)
+        held.give_back()
 
 
 def _build_unavailable(target: Target, error: OutcomeUnknown) -> Unavailable:

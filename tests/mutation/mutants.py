@@ -568,8 +568,8 @@ MUTANTS = (
         "a lease that was given up in doubt is forgotten",
         "4",
         "azguard/leases/guard.py",
-        "        records.give_up(target, held.lease_id, _SECONDS)\n",
-        "        _forget(held, target, records)\n",
+        "            self.records.give_up(self.target, self.lease_id, _SECONDS)\n",
+        "            self._forget()\n",
         "lease, of a guarded write",
     ),
     Mutant(

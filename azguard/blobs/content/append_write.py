@@ -212,7 +212,7 @@ class _AppendRun:
         # How long a pipe was silent, or others were given way to, does not count against this piece.
         deadline = given.deadline.fresh()
         if lease is not None:
-            guard.renew_if_old(lease, given.target, deadline)
+            lease.renew_if_old(deadline)
             deadline = lease.patience
         lease_id = given.conditions.lease_id if lease is None else lease.lease_id
         headers = given.build_headers(end.position, is_first=not self.done_bytes)

@@ -148,7 +148,7 @@ class _PageRun:
         given, lease = self.given, self.lease
         deadline = given.deadline.fresh()
         if lease is not None:
-            guard.renew_if_old(lease, given.target, deadline)
+            lease.renew_if_old(deadline)
             if self.is_loose:
                 self._shut_out_copies(lease)
             deadline = lease.patience
@@ -179,10 +179,9 @@ class _PageRun:
 
     def _shut_out_copies(self, lease: GuardLease) -> None:
         """Have copies of what was sent refused, which would pass for the proof of the next piece."""
-        target = self.given.target
-        guard.change_id(lease, target, self.records, lease.deadline)
+        lease.change_id(lease.deadline)
         # A copy may have come before that, and moved the ETag.
-        self.etag = properties.fetch(target, Conditions(lease_id=lease.lease_id), lease.patience).etag
+        self.etag = properties.fetch(self.given.target, Conditions(lease_id=lease.lease_id), lease.patience).etag
 
     def build_result(self) -> PagesWritten:
         given, answer = self.given, self.answer or {}

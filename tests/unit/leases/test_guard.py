@@ -209,7 +209,7 @@ def test_one_of_our_own_is_renewed_between_two_writes_once_it_is_old(
     with guard.hold(TARGET, lease_id, notes, clock.deadline(60)) as held:
         for _ in range(2):
             clock.sleep(4)
-            guard.renew_if_old(held, TARGET, clock.deadline(60))
+            held.renew_if_old(clock.deadline(60))
         clock.sleep(14)
         assert (len(told), held.is_running) == (renewed, renewed == 1)
 
@@ -222,7 +222,7 @@ def test_where_it_is_not_known_to_be_renewed_the_next_write_is_not_unknown(
     with guard.hold(TARGET, None, notes, clock.deadline(60)) as held:
         clock.sleep(6)
         with pytest.raises(Unavailable):
-            guard.renew_if_old(held, TARGET, clock.deadline(60))
+            held.renew_if_old(clock.deadline(60))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_its_id_is_changed_or_nothing_more_is_written_under_it(
     with guard.hold(TARGET, None, notes, Clock().deadline()) as held:
         before, ends = held.lease_id, held.ends
         with nullcontext() if raised is None else pytest.raises(raised):
-            guard.change_id(held, TARGET, notes, Clock().deadline())
+            held.change_id(Clock().deadline())
         assert ((held.lease_id == before), held.ends) == (raised is not None, ends)
     assert notes.said[3:] == ["record 15", *after, "drop"]
 
