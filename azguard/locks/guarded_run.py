@@ -54,7 +54,7 @@ class GuardedCommand:
 class Locks(Protocol):
     """The locks of one run, as it acquires, keeps and releases them."""
 
-    def acquire(self, watch: "LockWatch") -> None:
+    def acquire(self, watch: "GuardedRun") -> None:
         """Acquire all, and keep them; ``watch`` is told what happens to them.
 
         Raises:
@@ -75,22 +75,6 @@ class Locks(Protocol):
 
     def finish(self, lost: tuple[str, ...], ended: Ended) -> None:
         """Write down how the run and its command ended, now that the locks are free."""
-
-
-class LockWatch(Protocol):
-    """Who is told what happens to the locks of a run."""
-
-    def note_held(self, name: str, ends: float) -> None:
-        """Note that a lock is held until then at least, on ``times.read_boot_clock``."""
-
-    def note_loss(self, why: str) -> None:
-        """Note that a lock is lost."""
-
-    def keep_open(self, descriptor: int) -> None:
-        """Keep a file open until the command has ended, even if this process is killed."""
-
-    def check_held(self) -> None:
-        """See that no lock is lost, while another is waited for."""
 
 
 def run(command: GuardedCommand, locks: Locks, *, conclude: Callable[[bool], None] | None = None) -> int:
@@ -174,6 +158,7 @@ class GuardedRun:
         return ended
 
     def note_held(self, name: str, ends: float) -> None:
+        """Note that a lock is held until then at least, on ``times.read_boot_clock``."""
         self._ends[name] = ends
         until = min(self._ends.values())
         self._guardian.extend(until)
@@ -188,9 +173,11 @@ class GuardedRun:
             self._command.say(f"warning: the lock is lost, and the command goes on: {why}")
 
     def keep_open(self, descriptor: int) -> None:
+        """Keep a file open until the command has ended, even if this process is killed."""
         self._guardian.keep_open(descriptor)
 
     def check_held(self) -> None:
+        """See that no lock is lost, while another is waited for."""
         if self._lost:
             raise LockLost("a lock was lost before the command was started", detail=self._lost)
 

@@ -18,7 +18,7 @@ from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Una
 from azguard.frozen import frozen
 from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, readers
 from azguard.locks.acquire import LockAcquisition
-from azguard.locks.guarded_run import GuardedCommand, LockWatch
+from azguard.locks.guarded_run import GuardedCommand, GuardedRun
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.locks.metrics import LockMetrics
@@ -79,7 +79,7 @@ class LeaseLocks:
         names = [str(each.target.address) for each in plan.locks]
         self._metrics = LockMetrics(plan.metrics, names, plan.settings.say, now)
 
-    def acquire(self, watch: LockWatch) -> None:
+    def acquire(self, watch: GuardedRun) -> None:
         plan = self._plan
         environ = plan.command.environ
         deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
@@ -150,7 +150,7 @@ class LeaseLocks:
             if not is_around and readers.find_around(request.target, environ) is None:
                 self._plan.settings.refuse_own(request, self._plan.wait)
 
-    def _inherit(self, request: LockRequest, target: Target, around: environment.OuterLock, watch: LockWatch) -> None:
+    def _inherit(self, request: LockRequest, target: Target, around: environment.OuterLock, watch: GuardedRun) -> None:
         settings = self._plan.settings
         sent_at = self._now()
         if around.seconds is None:
@@ -180,7 +180,7 @@ class LeaseLocks:
         except (Locked, NotFound) as error:
             raise environment.build_lost(request.target, error, "outer_lock_lost") from error
 
-    def _hold(self, request: LockRequest, held: HeldLock, watch: LockWatch) -> None:
+    def _hold(self, request: LockRequest, held: HeldLock, watch: GuardedRun) -> None:
         name, asked = str(held.target.address), str(request.target.address)
         self._held.append(held)
         self._names[held.lease_id] = asked

@@ -14,7 +14,7 @@ from azguard.errors import AzguardError, BadRequest, Forbidden, GaveUp, LockLost
 from azguard.frozen import frozen
 from azguard.guards.resolve import Conditions
 from azguard.locks import guarded_run
-from azguard.locks.guarded_run import GuardedCommand, LockWatch
+from azguard.locks.guarded_run import GuardedCommand, GuardedRun
 from azguard.locks.held_lock import Confirmer
 from azguard.processes.guardian import Ended
 from azguard.requests.deadline import Deadline
@@ -88,7 +88,7 @@ class FileLocks:
         self._sent_at = 0.0
         self._told_at: float | None = None
 
-    def acquire(self, watch: LockWatch) -> None:
+    def acquire(self, watch: GuardedRun) -> None:
         """Open the file so that others are kept out, and wait for that.
 
         Raises:

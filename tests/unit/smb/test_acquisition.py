@@ -14,6 +14,7 @@ from tests.support.cases import cases
 from tests.support.smb_locks import file_lock
 
 if TYPE_CHECKING:
+    from azguard.locks.guarded_run import GuardedRun
     from azguard.smb.session import ShareSession
 
 
@@ -73,7 +74,7 @@ def acquire(answers: list[bool | Exception], wait: float = 0.0, now: Callable[[]
     locks = FileLocks(file_lock(), settings, {}, cast("ShareSession", session), now=now)
     watch = Watch()
     try:
-        locks.acquire(watch)
+        locks.acquire(cast("GuardedRun", watch))
         assert watch.held[0] == now() + 15.0
     finally:
         locks.release()
