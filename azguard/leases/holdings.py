@@ -115,11 +115,8 @@ class ListingTally:
             )
 
 
-@frozen
-class _End:
-    """The end of what a thread lists, and the error that ended it."""
-
-    error: BaseException | None
+# What a thread has found; then the error that ended its listing, or None.
+_Found = Holding | BaseException | None
 
 
 class HoldingsList:
@@ -171,7 +168,7 @@ class HoldingsList:
 
     def _of_containers(self, account: Account) -> Iterator[Holding]:
         self._note_time(account, Kind.BLOB)
-        waiting = deque[tuple[LeaseState, Queue[Holding | _End]]]()
+        waiting = deque[tuple[LeaseState, Queue[_Found]]]()
         name, slash, _ = self._selection.prefix.partition("/")
         everything = Target(account, Address(Kind.CONTAINER, ("",)))
         found = _list_all(CONTAINER_LIST, everything, self._deadline, ("Containers", "Container"), name)
@@ -179,7 +176,10 @@ class HoldingsList:
         with ThreadPoolExecutor(_PARALLEL, "containers") as pool:
             try:
                 for each in containers:
-                    waiting.append((each, self._begin(pool, account, each)))
+                    self.tally.containers += 1
+                    ahead = Queue[_Found](_AHEAD)
+                    pool.submit(self._work, account, each, ahead)
+                    waiting.append((each, ahead))
                     if len(waiting) == _PARALLEL:
                         yield from self._finish(*waiting.popleft())
                 while waiting:
@@ -206,25 +206,18 @@ class HoldingsList:
             self._progress(self.tally.looked)
             yield state
 
-    def _begin(self, pool: ThreadPoolExecutor, account: Account, container: LeaseState) -> "Queue[Holding | _End]":
-        self.tally.containers += 1
-        found = Queue[Holding | _End](_AHEAD)
-        pool.submit(self._work, account, container, found)
-        return found
-
-    def _finish(self, container: LeaseState, found: "Queue[Holding | _End]") -> Iterator[Holding]:
+    def _finish(self, container: LeaseState, found: "Queue[_Found]") -> Iterator[Holding]:
         if "/" not in self._selection.prefix and container.state != _NEVER_LEASED:
             yield from self._choose(container)
-        while not isinstance(each := found.get(), _End):
+        while isinstance(each := found.get(), Holding):
             yield each
-        error = each.error
-        if isinstance(error, Forbidden):
-            self.tally.failed.append(error)
-            self._report(error)
-        elif error is not None and not isinstance(error, NotFound):  # One that is gone holds nothing.
-            raise error
+        if isinstance(each, Forbidden):
+            self.tally.failed.append(each)
+            self._report(each)
+        elif each is not None and not isinstance(each, NotFound):  # One that is gone holds nothing.
+            raise each
 
-    def _work(self, account: Account, container: LeaseState, found: "Queue[Holding | _End]") -> None:
+    def _work(self, account: Account, container: LeaseState, found: "Queue[_Found]") -> None:
         end: BaseException | None = None
         name = container.address.partition(":")[2]
         target = Target(account, Address(Kind.CONTAINER, (name,)))
@@ -236,9 +229,9 @@ class HoldingsList:
                         return
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that reads
             end = error
-        self._put(found, _End(end))
+        self._put(found, end)
 
-    def _put(self, found: "Queue[Holding | _End]", each: Holding | _End) -> bool:
+    def _put(self, found: "Queue[_Found]", each: _Found) -> bool:
         """Hand a finding over, and return whether it is still wanted."""
         while not self._gone.is_set():
             try:
