@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.cache import scope
-from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
+from azguard.errors import ConfigError
 from azguard.frozen import frozen
-from azguard.requests.deadline import Deadline
 
 LOCK = "AZGUARD_LOCK"
 LEASE_ID = "AZGUARD_LEASE_ID"
@@ -85,34 +84,6 @@ def find_outer_lock(target: Target, environ: Mapping[str, str]) -> OuterLock | N
         if is_it and line.lease_id and line.fence.isdecimal():
             return OuterLock(line.lease_id, int(line.fence), int(line.duration) if line.duration.isdecimal() else None)
     return None
-
-
-def confirm(target: Target, outer: OuterLock, patience: Deadline, *, tell: Callable[[str], None], reason: str) -> None:
-    """Ask the service whether the ``lock run`` around us still holds a resource."""
-    from azguard.leases import state  # which most runs under a lock do not need
-
-    try:
-        state.look(target, patience, outer.lease_id)
-    except (Locked, NotFound) as error:
-        raise build_lost(target, error, reason) from error
-    tell(f"lock: {target.address} is held by the lock run around this one")
-
-
-def renew(target: Target, outer: OuterLock, patience: Deadline) -> None:
-    """Renew the lease of a lock that a process in the background holds."""
-    from azguard.guards.resolve import Conditions
-    from azguard.leases import actions
-
-    try:
-        actions.renew(target, Conditions(lease_id=outer.lease_id), patience)
-    except (Locked, NotFound) as error:
-        raise build_lost(target, error, "outer_lock_lost") from error
-
-
-def build_lost(target: Target, error: AzguardError, reason: str) -> LockLost:
-    """Return the error of a lock that is held around us no more, as another error says."""
-    message = f"the lock around this command is lost: {error.message}"
-    return LockLost(message, address=str(target.address), reason=reason)
 
 
 def find_lease_id(target: Target, environ: Mapping[str, str]) -> str | None:

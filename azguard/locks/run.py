@@ -16,8 +16,12 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
 from azguard.frozen import frozen
+from azguard.guards.resolve import Conditions
+from azguard.leases import actions
+from azguard.leases import state as lease_state
 from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, readers
 from azguard.locks.acquire import LockAcquisition
+from azguard.locks.environment import OuterLock
 from azguard.locks.guarded_run import GuardedCommand, GuardedRun
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
@@ -89,7 +93,8 @@ class LeaseLocks:
             around = environment.find_outer_lock(request.target, environ)
             reading = readers.find_around(request.target, environ)
             if around is not None:
-                self._leave_sequence(request, around)
+                with _tell_loss_around(request.target, reason="outer_lock_lost"):
+                    lock_blobs.leave_sequence(request, request.target, around.lease_id, plan.settings)
                 self._inherit(request, request.target, around, watch)
             elif reading is not None:
                 readers.check_reads(request)
@@ -150,15 +155,16 @@ class LeaseLocks:
             if not is_around and readers.find_around(request.target, environ) is None:
                 self._plan.settings.refuse_own(request, self._plan.wait)
 
-    def _inherit(self, request: LockRequest, target: Target, around: environment.OuterLock, watch: GuardedRun) -> None:
+    def _inherit(self, request: LockRequest, target: Target, around: OuterLock, watch: GuardedRun) -> None:
         settings = self._plan.settings
         sent_at = self._now()
         if around.seconds is None:
             # The lock run around us holds it, and ends us when it is lost.
-            environment.confirm(target, around, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost")
+            _confirm_around(target, around, settings, reason="outer_lock_lost")
         else:
             # A process in the background holds it, and would not end our command when it is lost.
-            environment.renew(target, around, settings.patience_now())
+            with _tell_loss_around(target, reason="outer_lock_lost"):
+                actions.renew(target, Conditions(lease_id=around.lease_id), settings.patience_now())
         held = HeldLock(
             target=target,
             lease_id=around.lease_id,
@@ -172,13 +178,6 @@ class LeaseLocks:
             self._metrics.note_held(str(request.target.address), held.ends, held.fence)
         else:
             self._hold(request, held, watch)
-
-    def _leave_sequence(self, request: LockRequest, around: environment.OuterLock) -> None:
-        """Give a lock that is held around us the number of this run, which is refused if it is superseded."""
-        try:
-            lock_blobs.leave_sequence(request, request.target, around.lease_id, self._plan.settings)
-        except (Locked, NotFound) as error:
-            raise environment.build_lost(request.target, error, "outer_lock_lost") from error
 
     def _hold(self, request: LockRequest, held: HeldLock, watch: GuardedRun) -> None:
         name, asked = str(held.target.address), str(request.target.address)
@@ -236,6 +235,23 @@ class LeaseLocks:
         if held.note is not None:
             held.note.close(is_released=True)
         return lost
+
+
+@contextmanager
+def _tell_loss_around(target: Target, *, reason: str) -> Iterator[None]:
+    """Tell of the loss of a lock that was held around us, as the service says in the block."""
+    try:
+        yield
+    except (Locked, NotFound) as error:
+        message = f"the lock around this command is lost: {error.message}"
+        raise LockLost(message, address=str(target.address), reason=reason) from error
+
+
+def _confirm_around(target: Target, outer: OuterLock, settings: AcquireSettings, *, reason: str) -> None:
+    """Ask the service whether the ``lock run`` around us still holds a resource."""
+    with _tell_loss_around(target, reason=reason):
+        lease_state.look(target, settings.patience_now(), outer.lease_id)
+    settings.tell(f"lock: {target.address} is held by the lock run around this one")
 
 
 class CriticalSection:
@@ -320,13 +336,7 @@ def hold_lock(
     """
     outer = environment.find_outer_lock(lock, environ)
     if outer is not None:
-        environment.confirm(
-            lock,
-            outer,
-            settings.patience_now(),
-            tell=settings.tell,
-            reason="outer_lock_lost_before_write",
-        )
+        _confirm_around(lock, outer, settings, reason="outer_lock_lost_before_write")
         yield None
         return
     settings.refuse_own(LockRequest(lock), wait)

@@ -19,11 +19,11 @@ pytestmark = READS_SOURCES
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
 ERRORS |= {"Cause", "Login", "SmbRefusal", "_refuse"}
-ERRORS |= {"build_changed", "build_incomplete", "build_interrupted", "confirm", "never_read", "replace"}
+ERRORS |= {"build_changed", "build_incomplete", "build_interrupted", "never_read", "replace"}
 ERRORS |= {"explain_unwritable", "require_version"}
 # What the functions among the words look for.
 _OF_FUNCTIONS = {"what", "appended_bytes", "next_position", "path", "option", "code", "action", "why"}
-ERRORS |= {"_of_job", "_without_effect", "_wrong_type"}
+ERRORS |= {"_confirm_around", "_of_job", "_tell_loss_around", "_without_effect", "_wrong_type"}
 
 
 def constants(value: ast.expr) -> set[str]:
