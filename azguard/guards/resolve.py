@@ -124,9 +124,7 @@ def resolve(
         guard=_guard_name({} if asked.last_writer_wins else [each.header for each in own], lease_id),
         expected_etag=expected,
         lease_id=lease_id,
-        lineage=known.lineage(expected),
-        length=known.length(expected),
-        blob_type=known.blob_type(expected),
+        **known.describe(expected),
     )
 
 
@@ -204,10 +202,8 @@ def _with_etag(
         guard=operation.guard.value,
         expected_etag=etag,
         lease_id=lease_id,
-        lineage=known.lineage(etag),
-        length=known.length(etag),
-        blob_type=known.blob_type(etag),
         deleted=known.find_deletion(etag),
+        **known.describe(etag),
     )
 
 

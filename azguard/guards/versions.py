@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -149,24 +149,18 @@ class Remembered:
         """Return the version that guards a write without a condition of its own."""
         return self.copy or self.last
 
-    def lineage(self, etag: str | None) -> str | None:
-        """Return the lineage of a version, if it is known."""
-        return next((seen.lineage for seen in self._find(etag) if seen.lineage is not None), None)
-
-    def length(self, etag: str | None) -> int | None:
-        """Return the bytes of a version, if they are known."""
-        return next((seen.length for seen in self._find(etag) if seen.length is not None), None)
-
-    def blob_type(self, etag: str | None) -> str | None:
-        """Return the type of a version of a blob, if the version is known."""
-        return next((seen.blob_type for seen in self._find(etag)), None)
+    def describe(self, etag: str | None) -> dict[str, Any]:
+        """Return what is known of a version, as the fields of ``Conditions``; None is what is not known."""
+        seen = [each for each in (self.copy, self.other, self.last) if each is not None and each.etag == etag]
+        return {
+            "lineage": next((each.lineage for each in seen if each.lineage is not None), None),
+            "length": next((each.length for each in seen if each.length is not None), None),
+            "blob_type": next((each.blob_type for each in seen), None),
+        }
 
     def find_deletion(self, etag: str | None) -> str | None:
         """Return when this scope deleted a version, if it did."""
         return self.deleted.deleted if self.deleted is not None and self.deleted.etag == etag else None
-
-    def _find(self, etag: str | None) -> Iterator[SeenVersion]:
-        return (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)
 
 
 def version_of(seen: SeenVersion, target: Target) -> str:
