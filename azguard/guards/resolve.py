@@ -110,7 +110,8 @@ def resolve(
         return _with_fence(asked, headers, lease_id, target)
     if asked.etag is not None:
         etag = requested.resolve_etag(operation, asked.etag, "etag", known, target)
-        return _with_etag(operation, headers, etag, lease_id, known, allow_race=asked.allow_race)
+        _require_race(operation, asked)
+        return _with_etag(operation, headers, etag, lease_id, known)
     if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
         headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
     # A condition on the source of a copy says nothing of what is overwritten.
@@ -152,9 +153,7 @@ def _default_guard(
                 address=str(target.address),
                 reason="read_version_needs_race",
             )
-        return _with_etag(
-            operation, {}, versions.version_of(known.guard, target), lease_id, known, allow_race=allow_race
-        )
+        return _with_etag(operation, {}, versions.version_of(known.guard, target), lease_id, known)
     if operation.write is Write.APPENDS:
         return Conditions({}, POSITION, lease_id=lease_id)
     if operation.creates:
@@ -175,27 +174,24 @@ def _guard_unread(operation: Operation, target: Target, known: Remembered, lease
         # No version has this ETag again. So the service tells whether the resource is still gone. A comparison with it
         # needs no ``allow_race``: it never lets a write through.
         etag = versions.version_of(known.deleted, target)
-        return _with_etag(operation, {}, etag, lease_id, known, allow_race=True)
+        return _with_etag(operation, {}, etag, lease_id, known)
     if lease_id is not None:
         raise versions.never_read(target, operation.part, reason="never_read_but_leased")
     raise versions.never_read(target, operation.part, reason="never_read_before_write")
 
 
-def _with_etag(
-    operation: Operation,
-    headers: Mapping[str, str],
-    etag: str,
-    lease_id: str | None,
-    known: Remembered,
-    *,
-    allow_race: bool,
-) -> Conditions:
-    if operation.guard is Guard.COMPARE and not allow_race:
+def _require_race(operation: Operation, asked: RequestedConditions) -> None:
+    if operation.guard is Guard.COMPARE and not asked.allow_race:
         raise UsageError(
             "with an etag azguard can only compare and then write here; another writer may come between",
             argument="etag",
             reason="etag_needs_race",
         )
+
+
+def _with_etag(
+    operation: Operation, headers: Mapping[str, str], etag: str, lease_id: str | None, known: Remembered
+) -> Conditions:
     sent = {**headers, Condition.IF_MATCH.header: etag} if operation.guard is Guard.IF_MATCH else dict(headers)
     return Conditions(
         headers=sent,
