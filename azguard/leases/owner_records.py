@@ -84,8 +84,15 @@ def leave(target: Target, lease_id: str, owner: Owner, deadline: Deadline) -> Mo
         Changed: it is written, under the same lease, faster than it can be read before the deadline.
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
-    left, moved = _write_record(target, lease_id, lambda version: set_service_time(owner, version), deadline)
-    return correct_time(target, lease_id, left, moved, deadline)[1]
+    left: list[Owner] = []
+
+    def add(version: Version) -> dict[str, str]:
+        left.append(set_service_time(owner, version))
+        return {OWNER: left[-1].as_metadata()}
+
+    moved = change_under_lease(target, lease_id, add, deadline)
+    assert moved is not None
+    return correct_time(target, lease_id, left[-1], moved, deadline)[1]
 
 
 def correct_time(target: Target, lease_id: str, owner: Owner, moved: Moved, deadline: Deadline) -> tuple[Owner, Moved]:
@@ -96,7 +103,8 @@ def correct_time(target: Target, lease_id: str, owner: Owner, moved: Moved, dead
     if moved.last_modified is None or _is_about(owner, moved.last_modified):
         return owner, moved
     dated = replace(owner, since=iso(moved.last_modified), clock=SERVICE_CLOCK)
-    _, again = _write_record(target, lease_id, lambda _: dated, deadline)
+    again = change_under_lease(target, lease_id, lambda _: {OWNER: dated.as_metadata()}, deadline)
+    assert again is not None
     is_next = again.before == moved.after
     return dated, replace(
         again,
@@ -110,21 +118,6 @@ def _is_about(owner: Owner, moment: datetime) -> bool:
     if owner.clock != SERVICE_CLOCK or owner.since is None:
         return False
     return abs(datetime.fromisoformat(owner.since) - moment) <= _NEAR
-
-
-def _write_record(
-    target: Target, lease_id: str, choose: Callable[[Version], Owner], deadline: Deadline
-) -> tuple[Owner, Moved]:
-    """Write a record under a lease, on the version that is there; ``choose`` makes it for that version."""
-    made: list[Owner] = []
-
-    def add(version: Version) -> dict[str, str | None]:
-        made.append(choose(version))
-        return {OWNER: made[-1].as_metadata()}
-
-    moved = change_under_lease(target, lease_id, add, deadline)
-    assert moved is not None
-    return made[-1], moved
 
 
 def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
