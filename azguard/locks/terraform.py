@@ -9,7 +9,7 @@ blocks all others. Here the lease is released, never broken, and only if all of 
 - the service confirms that the lease has the id of the lock info.
 
 Whether a run lives tells its note: a file that all processes of the run keep open and locked. It is over when the last
-of them has ended. For what a note of another machine tells, as in a cache that was copied, see ``processes.notes``.
+of them has ended. For what a note of another machine tells, as in a cache that was copied: ``processes.locked_file``.
 
 Not guaranteed: two machines, or containers, of the same name and user cannot be told apart by their lock info. A run
 that is killed between its lease and its lock info leaves a lease whose id is not known. A program that closes the files
