@@ -160,7 +160,9 @@ class ReaderLease:
 
 
 def find_around(lock: Target, environ: Mapping[str, str]) -> tuple[Target, OuterLock] | None:
-    """Return the blob and the lease by which what is around us reads under a lock; None if nothing does."""
+    """Return the blob and the lease by which what is around us holds a lock, or reads under it; None if none does."""
+    if (alone := environment.find_outer_lock(lock, environ)) is not None:
+        return lock, alone
     for line in environment.read_lines(environ):
         if line.endpoint == lock.endpoint and queue.is_reader_of(line.lock, lock):
             blob = Target(lock.account, Address(Kind.BLOB, (lock.address.container, line.lock.partition("/")[2])))

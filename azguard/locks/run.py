@@ -88,20 +88,17 @@ class LeaseLocks:
         environ = plan.command.environ
         deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
         self._metrics.begin()
-        self._refuse_own()
+        for request in plan.locks:
+            # It would wait for what this job holds without telling us so.
+            if readers.find_around(request.target, environ) is None:
+                plan.settings.refuse_own(request, plan.wait)
         for request in list_in_order(plan.locks):
-            around = environment.find_outer_lock(request.target, environ)
-            reading = readers.find_around(request.target, environ)
-            if around is not None:
-                with _tell_loss_around(request.target, reason="outer_lock_lost"):
-                    lock_blobs.leave_sequence(request, request.target, around.lease_id, plan.settings)
-                self._inherit(request, request.target, around, watch)
-            elif reading is not None:
-                readers.check_reads(request)
-                self._inherit(request, *reading, watch)
-            else:
+            around = readers.find_around(request.target, environ)
+            if around is None:
                 self._hold(request, LockAcquisition(request, plan.settings, deadline, watch.check_held).run(), watch)
                 self._acquired.append((request.target, self._held[-1]))
+            else:
+                self._inherit(request, *around, watch)
             plan.on_held(self._held[-1])
         if plan.state is not None:
             plan.state.wait()
@@ -147,16 +144,13 @@ class LeaseLocks:
                 line = log.build_line(held.target, held.record, seconds, "; ".join(lost) or None, ended)
                 log.append(lock, line, self._plan.settings.say)
 
-    def _refuse_own(self) -> None:
-        """Refuse to wait for what this job holds without telling us so, before any lock is acquired."""
-        environ = self._plan.command.environ
-        for request in self._plan.locks:
-            is_around = environment.find_outer_lock(request.target, environ) is not None
-            if not is_around and readers.find_around(request.target, environ) is None:
-                self._plan.settings.refuse_own(request, self._plan.wait)
-
     def _inherit(self, request: LockRequest, target: Target, around: OuterLock, watch: GuardedRun) -> None:
         settings = self._plan.settings
+        if target == request.target:
+            with _tell_loss_around(target, reason="outer_lock_lost"):
+                lock_blobs.leave_sequence(request, target, around.lease_id, settings)
+        else:
+            readers.check_reads(request)
         sent_at = self._now()
         if around.seconds is None:
             # The lock run around us holds it, and ends us when it is lost.
