@@ -169,10 +169,7 @@ class StickyHold:
         return replace(lock, hold=record)
 
     def _exclude_late(self, taken: list[HeldLock]) -> None:
-        """Give the lease another id where a request for it may come late, which would give it a term again.
-
-        While the change is in doubt, both ids are among those that were taken.
-        """
+        """Change an id for which a request may come late: it would give the lease a term. In doubt, both are taken."""
         (held,) = taken
         if not held.may_come_late:
             return
@@ -227,8 +224,7 @@ class StickyHold:
 
         Once the first id is released, a change of it that comes late is refused.
         """
-        ends = [self._give_back(each) for each in taken]
-        return bool(ends) and all(ends)
+        return bool(taken) and all(list(map(self._give_back, taken)))
 
     def _give_back(self, held: HeldLock) -> bool:
         """Release a lock that could not be held so; return whether it is known not to be held."""
