@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
+from azguard.blobs.content import blocks
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
@@ -27,8 +28,6 @@ _NAME_BLOCKS = "name them with --block-id or -f FILE; for an empty blob: --allow
 
 
 def _read_block_id(text: str, name: str) -> str:
-    from azguard.blobs.content import blocks
-
     blocks.check_id(require_text(text, name))
     return text
 
@@ -70,8 +69,6 @@ class CommitOptions:
         Raises:
             UsageError: one is malformed, they differ in length, or there are none.
         """
-        from azguard.blobs.content import blocks
-
         ids = self.block_id or []
         if self.file is not None:
             ids = streams.read(self.file).decode("utf-8", "replace").split()
@@ -114,8 +111,6 @@ def stage_blocks(
 
     Topics: conditions
     """
-    from azguard.blobs.content import blocks
-
     target = env.locate(blob, Kind.BLOB, writable=True)
     lease_id = env.conditions(target).lease_id
     with (
@@ -142,8 +137,6 @@ def commit_blocks(env: Environment, blob: common.Blob, given: CommitOptions) -> 
 
     Topics: conditions, fences
     """
-    from azguard.blobs.content import blocks
-
     target = env.locate(blob, Kind.BLOB, writable=True)
     upload = given.to_upload(env, target)
     done, stamp = blocks.commit(upload, given.read_ids())
@@ -170,7 +163,5 @@ def list_blocks(
 
     Topics: conditions
     """
-    from azguard.blobs.content import blocks
-
     target = env.locate(blob, Kind.BLOB)
     env.out.show(blocks.list_blocks(target, env.conditions(target), state, env.deadline)[:num_results])
