@@ -8,7 +8,7 @@ lease keeps other writers out between the read and the write.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -23,13 +23,13 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import MetadataShown, Written
-from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import parts, properties
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders, has_metadata
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_SET_METADATA, BLOB_SET_PROPERTIES, BLOB_SET_TIER
-from azguard.wire.rows import Condition, Operation
+from azguard.wire.rows import Condition
 
 if TYPE_CHECKING:
     from azguard.leases.recorded import LeaseRecords
@@ -37,21 +37,8 @@ if TYPE_CHECKING:
 TIERS = ("Hot", "Cool", "Cold", "Archive", *(f"P{size}" for size in (4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80)))
 
 
-class BlobChange(NamedTuple):
-    """One request that writes over a version that was read."""
-
-    operation: Operation
-    #: What it sends; see ``call``.
-    given: Mapping[str, Any]
-    look: Callable[[Deadline], Finding[Any]]
-    #: Of the version that it makes.
-    lineage: str | None
-    #: The op in the lineage; None where it leaves none.
-    op: str | None = None
-
-
-#: Returns the request for the version that was read, under these conditions.
-Plan = Callable[[Any, Conditions], BlobChange]
+#: Returns the request for the version that was read, under these conditions, whose headers are not in it yet.
+Plan = Callable[[Any, Conditions], WriteRequest[Mapping[str, Any]]]
 
 
 def rewrite(
@@ -73,22 +60,27 @@ def rewrite(
         return _rewrite_version(target, conditions, deadline, plan)
 
 
-def _send_settled(
-    target: Target, given: Conditions, under: Conditions, change: BlobChange, deadline: Deadline
-) -> Settled[Mapping[str, Any]]:
-    request = WriteRequest[Mapping[str, Any]](
-        operation=change.operation,
-        target=target,
-        given={"headers": under.request_headers, **change.given},
-        look=change.look,
+def _send(
+    conditions: Conditions,
+    under: Conditions,
+    found: Any,
+    planned: WriteRequest[Mapping[str, Any]],
+    deadline: Deadline,
+    refused: int = 0,
+) -> Rewritten:
+    request = replace(
+        planned,
+        given={"headers": under.request_headers, **planned.given},
         expected_etag=under.expected_etag,
-        op=change.op,
         # A copy that comes late is refused, by its version or with our own lease. Under the caller's lease it could
         # undo what the caller writes next.
-        resend=under.expected_etag is not None or given.lease_id is None,
+        resend=under.expected_etag is not None or conditions.lease_id is None,
     )
     settled = send_until_settled(request, deadline)
-    return Settled({**settled.answer, "lineage": change.lineage}, settled.attempts, settled.doubts)
+    # Metadata that are not sent stay.
+    lineage = request.given.get("metadata", found.metadata).get(KEY)
+    made = Rewritten.of(request.target, conditions.guard, settled, found.etag, lineage)
+    return replace(made, written=replace(made.written, attempts=settled.attempts + refused, conflicts=refused))
 
 
 def find_outcome(
@@ -119,15 +111,13 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
         require_version(target, conditions.expected_etag, found.etag)
         under = _tie(conditions, found.etag)
         try:
-            settled = _send_settled(target, conditions, under, plan(found, under), deadline)
+            return _send(conditions, under, found, plan(found, under), deadline, refused)
         except Changed as error:
             if conditions.expected_etag is not None:
                 raise
             refused += 1
             if deadline.passed:
                 raise refusals.to_gave_up(target, refused) from error
-            continue
-        return _build_result(target, conditions, found, settled, refused)
 
 
 def _tie(conditions: Conditions, etag: str) -> Conditions:
@@ -144,19 +134,12 @@ def _rewrite_under_lease(
         found = _read(target, under, deadline)
         require_version(target, conditions.expected_etag, found.etag)
         under = under if conditions.headers else _tie(under, found.etag)
-        settled = _send_settled(target, conditions, under, plan(found, under), deadline)
-    return _build_result(target, conditions, found, settled, 0)
+        return _send(conditions, under, found, plan(found, under), deadline)
 
 
 def _read(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
     with refusals.explain_gone(target, conditions.expected_etag):
         return properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
-
-
-def _build_result(target: Target, conditions: Conditions, found: Any, settled: Settled[Any], refused: int) -> Rewritten:
-    made = Rewritten.of(target, conditions.guard, settled, found.etag, settled.answer.get("lineage"))
-    written = replace(made.written, attempts=settled.attempts + refused, conflicts=refused)
-    return replace(made, written=written)
 
 
 def change_headers(
@@ -176,15 +159,15 @@ def change_headers(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-properties
     """
 
-    def plan(found: Any, under: Conditions) -> BlobChange:
+    def plan(found: Any, under: Conditions) -> WriteRequest[Mapping[str, Any]]:
         wanted = headers if clear_others else headers.over(found)
-        return BlobChange(
+        return WriteRequest(
             operation=BLOB_SET_PROPERTIES,
+            target=target,
             given=wanted.given,
             look=lambda patience: find_outcome(
                 found, target, under.lease_id, patience, lambda current: ContentHeaders.of(current) == wanted
             ),
-            lineage=(found.metadata or {}).get(KEY),
         )
 
     return rewrite(target, conditions, open_records, deadline, plan)
@@ -323,14 +306,14 @@ def replace_metadata(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-metadata
     """
 
-    def plan(found: Any, _under: Conditions) -> BlobChange:
+    def plan(found: Any, _under: Conditions) -> WriteRequest[Mapping[str, Any]]:
         op = fresh_op()
         stamped = parts.stamp(metadata, found.metadata, op, found.etag, OF_LOCK)
-        return BlobChange(
+        return WriteRequest(
             operation=BLOB_SET_METADATA,
+            target=target,
             given={"metadata": stamped},
             look=lambda patience: _find_write(target, op, found, stamped, patience),
-            lineage=stamped[KEY],
             op=op,
         )
 

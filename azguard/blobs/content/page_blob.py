@@ -245,12 +245,13 @@ class PageBlobChange:
         check_range(0, self.length, "size")
         known: dict[str, Any] = {}
 
-        def plan(found: Any, under: Conditions) -> headers.BlobChange:
+        def plan(found: Any, under: Conditions) -> WriteRequest[Mapping[str, Any]]:
             _check_type(target, found)
             length, number = known["length"], known["number"] = self._foresee(found)
             operation, sent = self._describe()
-            return headers.BlobChange(
+            return WriteRequest(
                 operation=operation,
+                target=target,
                 given=sent,
                 look=lambda patience: headers.find_outcome(
                     found,
@@ -259,7 +260,6 @@ class PageBlobChange:
                     patience,
                     lambda current: (current.size, current.page_blob_sequence_number) == (length, number),
                 ),
-                lineage=found.metadata.get(KEY),
             )
 
         done = headers.rewrite(target, conditions, lambda: records, deadline, plan, is_proved=True)
