@@ -252,28 +252,6 @@ def _has_content_of(made: TemporaryFile, found: Any, version: NewVersion) -> boo
         return False
 
 
-@frozen
-class _EarlierPut:
-    """What is to be written, which was written before."""
-
-    content_hash: str
-    length: int
-    #: Whether the version that was found holds it still.
-    is_there: bool
-
-
-def _measure(found: Any, version: NewVersion, first: bytes, source: BinaryIO) -> _EarlierPut:
-    """Read a source, of which ``first`` was read already, and compare it with the version that was found."""
-    digest, length = hashlib.sha256(), 0
-    piece = first
-    while piece:
-        digest.update(piece)
-        length += len(piece)
-        piece = read_up_to(source, PIECE_BYTES)
-    is_there = length == found.size and _hash_found(found, version) == digest.hexdigest()
-    return _EarlierPut(f"sha256:{digest.hexdigest()}", length, is_there)
-
-
 def _hash_found(found: Any, version: NewVersion) -> str | None:
     """Return the hash of the version that was found; None if another one has taken its place."""
     digest = hashlib.sha256()
@@ -332,7 +310,7 @@ def put(
         raise UsageError("the input is empty; nothing was written", reason="put_is_empty")
     upload, found = look_early(upload, guarding_by)
     if found is not None and is_of(found, upload.op):
-        return _to_earlier_put(upload, found, _measure(found, upload, first, source))
+        return _describe_earlier_put(upload, found, first, source)
     settings = _choose_settings(upload, found)
     beginning = len(first) if len(first) < PIECE_BYTES else max(size or 0, len(first))
     made = temporary.create(upload.target, beginning, settings, upload.deadline.fresh, guarding_by.temporary)
@@ -383,15 +361,22 @@ def _to_file_put(
     )
 
 
-def _to_earlier_put(upload: FileUpload, found: Any, measured: _EarlierPut) -> FilePut:
-    """Return the result of the put that an earlier run of the same op made."""
+def _describe_earlier_put(upload: FileUpload, found: Any, first: bytes, source: BinaryIO) -> FilePut:
+    """Return the result of the put that an earlier run of its op made; ``first`` of the source was read already."""
+    digest, length = hashlib.sha256(), 0
+    piece = first
+    while piece:
+        digest.update(piece)
+        length += len(piece)
+        piece = read_up_to(source, PIECE_BYTES)
+    is_there = length == found.size and _hash_found(found, upload) == digest.hexdigest()
     return FilePut(
         address=str(upload.target.address),
-        etag=found.etag if measured.is_there else None,
-        last_modified=found.last_modified if measured.is_there else None,
-        content_length=measured.length,
+        etag=found.etag if is_there else None,
+        last_modified=found.last_modified if is_there else None,
+        content_length=length,
         content_type=upload.headers.content_type,
-        content_hash=measured.content_hash,
+        content_hash=f"sha256:{digest.hexdigest()}",
         guard=upload.conditions.guard,
         attempts=1,
         created=upload.is_creation,
