@@ -90,11 +90,6 @@ def take_snapshot(given: Snapshot) -> BlobSnapshot:
         return _to_result(given, pinned, settled, changed)
 
 
-def _take_version(given: Snapshot) -> BlobSnapshot:
-    pinned = _pin(given)
-    return _to_result(given, pinned, _send_settled(pinned), 0)
-
-
 def _pin(given: Snapshot) -> Snapshot:
     """Return the snapshot of the version that is there now, with its metadata; as it is where that cannot be."""
     is_by_tags = Condition.IF_TAGS.header in given.conditions.headers
@@ -198,7 +193,8 @@ class VersionKeeper:
         try:
             # A step towards the write that the caller asked for.
             with commits.step():
-                self.made[etag] = _take_version(given)
+                pinned = _pin(given)
+                self.made[etag] = _to_result(given, pinned, _send_settled(pinned), 0)
         except NotFound as error:
             raise refusals.to_gone(self.target, etag, error) from error
         except Changed as error:

@@ -101,7 +101,7 @@ def list_handles(target: Target, deadline: Deadline, *, recursive: bool = False,
         NotFound: there is nothing at that path.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-handles
     """
-    asked = {"recursive": _flag(on=recursive), "maxresults": limit}
+    asked = {"recursive": "true" if recursive else None, "maxresults": limit}
     pages = walk_pages(FILE_LIST_HANDLES, target, deadline, "Entries", "Handle", **asked)
     for item in islice((item for page in pages for item in page.items), limit):
         yield _describe(target.address.container, item)
@@ -119,7 +119,7 @@ def close(target: Target, handle_id: str | None, deadline: Deadline, *, recursiv
         OutcomeUnknown: no answer came until the deadline.
     Source: https://learn.microsoft.com/rest/api/storageservices/force-close-handles
     """
-    asked = {"handle_id": handle_id or _EVERY, "recursive": _flag(on=recursive and handle_id is None)}
+    asked = {"handle_id": handle_id or _EVERY, "recursive": "true" if recursive and handle_id is None else None}
     request = WriteRequest[_Closed](
         operation=FILE_FORCE_CLOSE_HANDLES,
         target=target,
@@ -156,10 +156,6 @@ def _judge_refusal(refusal: AzguardError, found: Finding[_Closed]) -> Finding[_C
     if isinstance(refusal, NotFound):
         return Finding(Verdict.COMMITTED, _Closed(0, 0))
     return found
-
-
-def _flag(*, on: bool) -> str | None:
-    return "true" if on else None
 
 
 def _describe(share: str, found: Listed) -> Handle:
