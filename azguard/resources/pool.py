@@ -93,6 +93,8 @@ class Tally:
         self._settle = settle
         #: Whether each end is told at once, and not together with those that follow soon.
         self._is_prompt = is_prompt
+        #: What the trace of the jobs names; see ``trace.line_command``.
+        self.command = trace.line_command.get()
         self._lock = threading.Lock()
         self._ended = Counter[str]()
         self._under_way = 0
@@ -201,7 +203,7 @@ def run_each(
     """
     try:
         # Not threading.Thread, whose start takes locks that a signal can leave locked.
-        _thread.start_new_thread(_drive, (jobs, width, tally, stop, trace.line_command.get()))
+        _thread.start_new_thread(_drive, (jobs, width, tally, stop))
         while not tally.is_over:
             tally.wait()
             tally.report_ended(on_end)
@@ -268,9 +270,9 @@ def _sum(tallies: Iterable[Tally]) -> Counter[str]:
     return sum((each.counts for each in tallies), Counter[str]())
 
 
-def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None], command: str | None) -> None:
-    """Run the jobs in this and in further threads, which no signal interrupts; ``command`` is what a trace tells."""
-    supply = _Supply(jobs, width, tally, stop, command)
+def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None]) -> None:
+    """Run the jobs in this and in further threads, which no signal interrupts."""
+    supply = _Supply(jobs, width, tally, stop)
     supply.work()
     for thread in supply.threads:
         thread.join()
@@ -280,11 +282,8 @@ def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], Non
 class _Supply:
     """Threads that each take a job when they can begin it: to hand jobs over to them would cost a switch for each."""
 
-    def __init__(
-        self, jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None], command: str | None
-    ) -> None:
+    def __init__(self, jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None]) -> None:
         self._jobs = iter(jobs)
-        self._command = command
         self._width = width
         self._tally = tally
         self._stop = stop
@@ -297,7 +296,7 @@ class _Supply:
 
     def work(self) -> None:
         """Run jobs until there are no more."""
-        trace.line_command.set(self._command)
+        trace.line_command.set(self._tally.command)
         while (job := self._take()) is not None:
             try:
                 self._tally.run(job)

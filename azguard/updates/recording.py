@@ -8,8 +8,8 @@ import re
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import field
-from datetime import UTC, datetime
+from dataclasses import field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -137,13 +137,7 @@ class LocalRecords(NamedTuple):
 
     folders: Folders
     reads: ReadRecords
-    #: Called with each event of the update, as a line of text.
-    tell: Callable[[str], None] = lambda text: None
-    #: Called with what the caller has to know although the update ended well, as a line of text.
-    warn: Callable[[str], None] = lambda text: None
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    #: Called with what deletes the record of a write in doubt: see ``UpdateHooks``.
-    once_told: Callable[[Callable[[], None]], None] = lambda forget: forget()
+    hooks: UpdateHooks = UpdateHooks()
 
 
 def update_and_record(request: UpdateRequest, records: LocalRecords) -> UpdateReport:
@@ -160,21 +154,18 @@ def update_and_record(request: UpdateRequest, records: LocalRecords) -> UpdateRe
 
 
 def _hooks(request: UpdateRequest, records: LocalRecords) -> UpdateHooks:
-    return UpdateHooks(
+    return replace(
+        records.hooks,
         queue=lambda: join_queue(request, records),
-        tell=records.tell,
-        warn=records.warn,
-        now=records.now,
         keep=lambda error, content: _save(request, records, error, content),
         journal=WriteJournal(records.folders.attempts, request.plan.op, keyed=request.plan.is_keyed),
-        once_told=records.once_told,
     )
 
 
 def join_queue(request: UpdateRequest, records: LocalRecords) -> AbstractContextManager[Any]:
     """Return a place in the queue of the writers of this resource on this machine."""
     key = f"{request.target.endpoint} {request.target.address}"
-    return LocalQueue(records.folders.queues, key, request.deadline, records.tell)
+    return LocalQueue(records.folders.queues, key, request.deadline, records.hooks.tell)
 
 
 def _save(request: UpdateRequest, records: LocalRecords, error: AzguardError, content: bytes | None) -> AzguardError:
@@ -182,7 +173,9 @@ def _save(request: UpdateRequest, records: LocalRecords, error: AzguardError, co
     told = error.but(values={**error.values, "leaves_trace": request.plan.leaves_trace})
     if content is None:
         return told
-    keep = request.keep or (lambda it: save_unwritten_content(records.folders.kept, request.target, it, records.now()))
+    keep = request.keep or (
+        lambda it: save_unwritten_content(records.folders.kept, request.target, it, records.hooks.now())
+    )
     path = keep(content)
     if path is None:
         return told

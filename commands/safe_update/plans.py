@@ -19,7 +19,7 @@ from azguard.frozen import frozen
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.updates import doubt
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest, update_and_record
-from azguard.updates.resource import RAW_OP, UpdatableResource, UpdatePlan, choose_op
+from azguard.updates.resource import RAW_OP, UpdatableResource, UpdateHooks, UpdatePlan, choose_op
 from azguard.wire import listeners
 
 if TYPE_CHECKING:
@@ -102,9 +102,7 @@ def records(env: Environment) -> LocalRecords:
     return LocalRecords(
         folders=env.folders,
         reads=env.reads,
-        tell=listeners.tell_listeners,
-        warn=_warn_once(env),
-        once_told=env.once_told.append,
+        hooks=UpdateHooks(tell=listeners.tell_listeners, warn=_warn_once(env), once_told=env.once_told.append),
     )
 
 

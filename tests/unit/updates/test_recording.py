@@ -71,7 +71,9 @@ class Room:
             deadline=self.store.clock.deadline(timeout),
             **request,
         )
-        return update_and_record(made, LocalRecords(folders=self.folders, reads=self.reads, now=lambda: NOON))
+        return update_and_record(
+            made, LocalRecords(folders=self.folders, reads=self.reads, hooks=UpdateHooks(now=lambda: NOON))
+        )
 
     @property
     def folders(self) -> Folders:
