@@ -48,7 +48,7 @@ def _show_page(argv: list[str]) -> bool:
         return False
     from azguard.cli.help import layout
 
-    page = layout.find_shipped(" ".join(["azguard", *argv[:-1]]) if asks else "azguard")
+    page = layout.find_page(" ".join(["azguard", *argv[:-1]]) if asks else "azguard")
     try:
         return page is not None and layout.write(page, sys.stdout)
     except (OSError, AttributeError):
@@ -83,9 +83,9 @@ def _tell_of_itself(argv: list[str]) -> bool:
             sys.stdout.write(f"azguard {__version__}\n")
             return True
         if typed.unknown in (["--help"], ["-h"]):
-            from azguard.cli.help import layout, pages
+            from azguard.cli.help import layout
 
-            layout.show(pages.build(typed.command, " ".join(["azguard", *typed.path])))
+            layout.show(" ".join(["azguard", *typed.path]))
             return True
     return False
 

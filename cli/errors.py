@@ -129,13 +129,9 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
         told = json.dumps({"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False)
         return text + (controls.escape_json(told) if terminal.is_terminal(sys.stderr) else told)
     if isinstance(error, CommandMissing):
-        from azguard.cli.help import layout, pages
-        from azguard.cli.parsing.tree import root
+        from azguard.cli.help import layout
 
-        path = str(error.values["path"])
-        node = root.find(path.split()[1:])
-        assert node is not None
-        text += layout.emphasize(layout.render(pages.build(node, path)), sys.stderr) + "\n"
+        text += layout.emphasize(layout.render_page(str(error.values["path"])), sys.stderr) + "\n"
         if not any(word.strip("-") and word.startswith("-") for word in argv):
             return text[:-1]
         known = known.but(hint=None)

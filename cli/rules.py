@@ -5,7 +5,7 @@ such as ``--no-log`` for the flag that is switched off, or ``--guard=lease`` for
 metavar; a kind of address as its prefix, such as ``queue:``.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from collections.abc import Set as AbstractSet
 
 from azguard.address import Kind
@@ -78,7 +78,7 @@ class Rule:
         return UsageError(f"{what}{self._because}", hint=self.hint or f"add {known}")
 
     def _refuse_kind(self, one: str, address: str) -> UsageError:
-        known = _list_kinds(self.others)
+        known = list_kinds(self.others)
         message = (
             f"{one} {'is for' if one.startswith('-') else 'names'} {known}, not {Kind(address).one}{self._because}"
         )
@@ -98,31 +98,7 @@ class Rule:
         return self.options if any(name in names for name in sides) else ()
 
 
-def describe(rules: Iterable[Rule], names: Collection[str], conditions: Sequence[str] = ()) -> str:
-    """Return the sentence in help that names the partners of an option; empty if no rule names the option.
-
-    ``conditions`` are the condition options of the command: of most of them, the others are named.
-    """
-    excluded: dict[str, None] = {}
-    parts = []
-    for rule in rules:
-        excluded |= dict.fromkeys(rule.list_excluded(names))
-        if any(name in names for name in rule.options):
-            match rule.kind:
-                case "needs":
-                    parts.append(f"needs {' or '.join(rule.others)}")
-                case "only_for":
-                    parts.append(f"only for {_list_kinds(rule.others)}")
-    taken = [name for name in conditions if name not in excluded and name not in names]
-    if len(taken) + 1 < len(excluded.keys() & set(conditions)):
-        but = f" other than {', '.join(taken)}" if taken else ""
-        excluded = dict.fromkeys([*(name for name in excluded if name not in conditions), f"a condition{but}"])
-    parts = [*([f"not with {', '.join(excluded)}"] if excluded else []), *dict.fromkeys(parts)]
-    line = "; ".join(parts)
-    return f" {line[:1].upper()}{line[1:]}." if line else ""
-
-
-def _list_kinds(kinds: Iterable[str]) -> str:
+def list_kinds(kinds: Iterable[str]) -> str:
     """Return kinds of addresses as words: ``a blob, a share or a file``."""
     *others, last = [Kind(each).one for each in kinds]
     return f"{', '.join(others)} or {last}" if others else last

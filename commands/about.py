@@ -75,7 +75,7 @@ def _help_of(words: Sequence[str]) -> str:
     """Return the help of a command, with its notes."""
     found, path = _find(words)
     text = pages.HelpText(found.help)
-    shown = layout.render(pages.build(found, " ".join(path)))
+    shown = layout.render_page(" ".join(path))
     return pages.with_notes(shown, text) if words and text.notes else shown
 
 

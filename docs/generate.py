@@ -21,7 +21,7 @@ from azguard.cli.parsing.tree import Command, root
 from azguard.cli.registry import COMMANDS
 from azguard.folders import KEPT, Keeping
 from azguard.wire.rows import FULL, SOURCE_FULL, Condition, Guard, Lease, Operation, Settlement, Write
-from docs import manual, markdown
+from docs import help_pages, manual, markdown
 from tests.faults import table as fault_table
 from tests.traces.rules import RULES
 
@@ -177,9 +177,13 @@ def command_options() -> str:
 def _section(name: str, command: Command) -> str:
     rows = [row for row in command.rows if not row.is_hidden]
     conditions = [f"`{row.flags[0]}`" for row in rows if row.panel == CONDITIONS]
-    own = [(f"`{row.usage}`", command.explain(row)) for row in rows if row.panel in (ARGUMENTS, OPTIONS)]
+    own = [
+        (f"`{help_pages.write_row(row)}`", help_pages.explain(command, row))
+        for row in rows
+        if row.panel in (ARGUMENTS, OPTIONS)
+    ]
     told = pages.HelpText(command.help)
-    lines = "\n".join([f"azguard {name} {pages.usage(command)}", "", *told.examples])
+    lines = "\n".join([f"azguard {name} {help_pages.usage(command)}", "", *told.examples])
     text = f"### azguard {name}\n\n{command.summary}\n\n```text\n{lines}\n```\n"
     text += "".join(f"\n{_marked_down(note)}\n" for note in told.notes)
     text += f"\n{_table(('option', 'meaning'), own)}" if own else ""
@@ -198,7 +202,11 @@ def shared_options() -> str:
     put = dict(root.walk())["blob put"]
     text = ""
     for panel in (CONDITIONS, ACCOUNT, GENERAL):
-        rows = [(f"`{row.usage}`", row.explain("")) for row in put.rows if row.panel == panel and not row.is_hidden]
+        rows = [
+            (f"`{help_pages.write_row(row)}`", help_pages.explain(root, row))
+            for row in put.rows
+            if row.panel == panel and not row.is_hidden
+        ]
         text += f"### {panel}\n\n{_table(('option', 'meaning'), rows)}\n"
     return text
 
@@ -305,7 +313,9 @@ def stale() -> dict[Path, str]:
     explained = {name: markdown.parse(topic(name)) for name in pages.TOPICS}
     wanted |= manual.pages(explained)
     wanted[pages.SHIPPED] = "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in explained.items())
-    wanted[Path(layout.SHIPPED)] = "".join(page.write() for page in pages.build_all(root))
+    wanted[Path(layout.SHIPPED)] = "".join(
+        f"{json.dumps(page._asdict(), ensure_ascii=False)}\n" for page in help_pages.build_all(root)
+    )
     return {path: text for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text}
 
 

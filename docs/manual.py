@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from azguard import __version__
-from azguard.cli.help.pages import TOPICS, HelpText, TextBlock, usage
+from azguard.cli.help.pages import TOPICS, HelpText, TextBlock
 from azguard.cli.parsing.rows import ACCOUNT, GENERAL
 from azguard.cli.parsing.tree import Group, TreeNode, root
 from azguard.cli.registry import COMMANDS
+from docs.help_pages import explain, usage, write_row
 
 FOLDER = Path(__file__).parent / "man"
 # Whose options azguard-options(7) explains once.
@@ -67,7 +68,7 @@ def _command(name: str, command: TreeNode) -> Iterator[str]:
     yield _code([f"azguard {name} {usage(command)}"])
     yield from map(_paragraph, [told.summary, *told.notes])
     yield from (
-        _tagged(row.usage, command.explain(row))
+        _tagged(write_row(row), explain(command, row))
         for row in command.rows
         if not row.is_hidden and row.panel not in _SHARED
     )

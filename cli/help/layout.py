@@ -40,17 +40,20 @@ class HelpPage(NamedTuple):
     #: Headings, each with names and their meanings.
     sections: Sequence[tuple[str, Sequence[tuple[str, str]]]]
 
-    def write(self) -> str:
-        """Return the page as a line of the file of all pages."""
-        return f"{json.dumps(self._asdict(), ensure_ascii=False)}\n"
 
-
-def find_shipped(path: str) -> HelpPage | None:
-    """Return the page of a command as it was shipped, by what is typed; None if that is no command's whole name."""
+def find_page(path: str) -> HelpPage | None:
+    """Return the page of a command or a group, by what is typed; None if that is the whole name of none."""
     start = f'{{"path": "{path}", '
     with open(SHIPPED, encoding="utf-8") as file:
         line = next((line for line in file if line.startswith(start)), None)
     return None if line is None else HelpPage(**json.loads(line))
+
+
+def render_page(path: str) -> str:
+    """Return the text of the page of a command or a group; ``path`` is its whole name."""
+    page = find_page(path)
+    assert page is not None, path
+    return render(page)
 
 
 def find_width() -> int:
@@ -72,9 +75,9 @@ def render(page: HelpPage, width: int | None = None) -> str:
     return "\n".join(parts[:-1])
 
 
-def show(page: HelpPage) -> None:
-    """Write a page to stdout."""
-    sys.stdout.write(emphasize(render(page), sys.stdout) + "\n")
+def show(path: str) -> None:
+    """Write the page of a command or a group to stdout."""
+    sys.stdout.write(emphasize(render_page(path), sys.stdout) + "\n")
 
 
 def write(page: HelpPage, stream: TextIO) -> bool:

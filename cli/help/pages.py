@@ -1,4 +1,4 @@
-"""The pages of help: of a command, from its docstring and its rows, and of ``azguard help TOPIC``, as they are shipped.
+"""The text of ``azguard help TOPIC``, as it is shipped, and of a docstring.
 
 The docstring of a command is its help. The first paragraph is the summary. ``Examples:`` and ``Topics:`` begin
 paragraphs of their own. All other paragraphs are notes: ``azguard help COMMAND`` and the manual page show them,
@@ -9,16 +9,12 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from azguard.cli.help import layout
-from azguard.cli.help.layout import HelpPage
-from azguard.cli.parsing.rows import ARGUMENTS, CONDITIONS, OPTIONS, TREES
-from azguard.cli.parsing.tree import Command, Group, TreeNode
-from azguard.cli.registry import ROOT
 from azguard.frozen import frozen
 
 #: Each topic, and what it is about. In the order of the list.
@@ -150,8 +146,6 @@ def _stack(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     return found
 
 
-# The groups that a command's help shows. ``azguard help options`` shows the others, once for all commands.
-_ORDER = (ARGUMENTS, OPTIONS, TREES, CONDITIONS)
 _EXAMPLES, _TOPICS = "Examples:", "Topics:"
 
 
@@ -188,58 +182,6 @@ class HelpText:
 
     def _after(self, start: str) -> str:
         return next((each for each in self._paragraphs if each.startswith(start)), "")
-
-
-def build(node: TreeNode, path: str) -> HelpPage:
-    """Return the page of a command, or of a group; ``path`` is what was typed, such as ``azguard blob put``."""
-    text = HelpText(node.help)
-    sections = [(heading, list(rows)) for heading, rows in _list_sections(node, path, text)]
-    return HelpPage(path, usage(node), text.summary, text.examples, sections)
-
-
-def build_all(node: Group | Command, path: str = ROOT) -> Iterator[HelpPage]:
-    """Yield the page of a command, or of a group and of all that is in it."""
-    yield build(node, path)
-    for name in node.list_names() if isinstance(node, Group) else ():
-        found = node.get(name) if isinstance(node, Group) else None
-        if found is not None:
-            yield from build_all(found, f"{path} {name}")
-
-
-def usage(node: TreeNode) -> str:
-    """Return the words that may follow the name of a command or a group."""
-    places = [row.place for row in node.rows if row.is_argument and not row.is_hidden]
-    return " ".join(["[OPTIONS]", *places, *(["COMMAND [ARGS]..."] if isinstance(node, Group) else [])])
-
-
-def _list_sections(node: TreeNode, path: str, text: HelpText) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
-    """Yield the headings of a help with what stands under each, except the options that all commands share."""
-    for panel in _ORDER:
-        if rows := [(row.usage, node.explain(row)) for row in node.rows if row.panel == panel and not row.is_hidden]:
-            yield panel, rows
-    if isinstance(node, Group):
-        yield "Commands", [(name, node.summarize(name)) for name in node.list_names()]
-    if isinstance(node, Command) and (answers := _explain(node, path)):
-        yield "In short", answers
-    if node.name == ROOT:
-        yield "Topics (azguard help TOPIC)", [(", ".join(TOPICS), "")]
-    else:
-        yield "Read on", _list_pointers(path.partition(" ")[2], text)
-
-
-def _explain(command: Command, path: str) -> list[tuple[str, str]]:
-    from azguard.cli.help import facts  # reads the rows of operations, which the page of a noun does not
-
-    return facts.explain(command, path)
-
-
-def _list_pointers(command: str, text: HelpText) -> Iterator[tuple[str, str]]:
-    """Yield where to read on: the notes of the command, the shared options, the topics."""
-    if text.notes:
-        yield f"azguard help {command}", "Notes on this command."
-    yield "azguard help options", "Shared options: account, output, scope."
-    if text.topics:
-        yield "azguard help TOPIC", f"TOPIC: {', '.join(text.topics)}."
 
 
 def with_notes(shown: str, text: HelpText) -> str:

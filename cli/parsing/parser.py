@@ -113,9 +113,9 @@ class _Reader:
 def _show_help(ctx: Any, _param: Any, is_asked: bool) -> None:
     """Show the help of a command, if that is asked for; the callback of ``--help``."""
     if is_asked and not ctx.resilient_parsing:
-        from azguard.cli.help import layout, pages
+        from azguard.cli.help import layout
 
-        layout.show(pages.build(ctx.command.node, ctx.command_path))
+        layout.show(ctx.command_path)
         ctx.exit()
 
 

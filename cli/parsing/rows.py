@@ -93,20 +93,6 @@ class Row(NamedTuple):
         return self.metavar.strip("[]").removeprefix("-- ")
 
     @property
-    def usage(self) -> str:
-        """Return how it is written in a list: ``-f, --file FILE``."""
-        if self.is_argument:
-            return self.place
-        names = ", ".join(sorted(self.flags, key=lambda name: name.startswith("--")))
-        names = f"{names} / {self.off}" if self.off else names
-        return names if self.is_flag else f"{names} {self.metavar}"
-
-    def explain(self, goes_with: str) -> str:
-        """Return its help: its purpose, the options that it excludes or needs, and its default."""
-        default = self.written_default or self.otherwise
-        return f"{self.help}{goes_with}  [default: {default}]" if default else f"{self.help}{goes_with}"
-
-    @property
     def written_default(self) -> str:
         """Return its default as it is typed; empty where there is none."""
         if self.off:

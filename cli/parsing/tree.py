@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from azguard.cli.options import common
-from azguard.cli.parsing.rows import CONDITIONS, LOCAL, CommandSpec, Row, fill, flag, list_rows, list_rules
+from azguard.cli.parsing.rows import LOCAL, CommandSpec, Row, fill, flag, list_rows, list_rules
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
-from azguard.cli.rules import Rule, describe
+from azguard.cli.rules import Rule
 from azguard.frozen import mutable
 
 # A command by its name in another order, as in `blob properties set`.
@@ -30,10 +30,6 @@ class TreeNode:
     def rows(self) -> tuple[Row, ...]:
         """Return the rows of all that it takes."""
         raise NotImplementedError
-
-    def explain(self, row: Row) -> str:
-        """Return the help of one of its options, and with which others it goes."""
-        return row.explain("")
 
     @property
     def summary(self) -> str:
@@ -83,12 +79,6 @@ class Command(TreeNode):
             rows = (*common.list_conditions(self.spec.operation), *common.ACCOUNT_ROWS, *keys, common.TIMEOUT, *rows)
         own = {row.name for row in self.own}
         return tuple(row for row in rows if row.name not in own)
-
-    def explain(self, row: Row) -> str:
-        """Return the help of one of its options, and with which others it goes."""
-        names = row.flags or (row.place_name,)
-        conditions = [each.flags[0] for each in self.shared if each.panel == CONDITIONS and not each.is_hidden]
-        return row.explain(describe(self.rules, (*names, row.off), conditions))
 
     @property
     def rows(self) -> tuple[Row, ...]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from azguard.cli.parsing.rows import argument, fill, flag, list_rows, option
+from docs.help_pages import write_row
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def command(env: object, first: Annotated[str, argument("FIRST", "The first.")],
 
 
 def test_the_rows_of_a_command_are_those_of_its_parameters_and_of_the_dataclasses_in_them() -> None:
-    rows = [(row.name, row.usage, row.is_required) for row in list_rows(command)]
+    rows = [(row.name, write_row(row), row.is_required) for row in list_rows(command)]
     assert rows == [
         ("first", "FIRST", True),
         ("names", "[NAME...]", False),
