@@ -85,24 +85,21 @@ class LeaseKind:
     actions: Mapping[Action, Operation]
     #: The operation that reads the state of the lease.
     read: Operation
-    #: Whether a lease can have a term at all.
-    finite: bool = True
+
+    @property
+    def finite(self) -> bool:
+        """Return whether a lease can have a term at all: one without a term, as that of a file, is never renewed."""
+        return Action.RENEW in self.actions
 
 
-def _build_kind(noun: str, *, is_finite: bool = True) -> LeaseKind:
+def _build_kind(noun: str) -> LeaseKind:
     rows = {action: ALL.get(f"{noun}.lease_{action}") for action in Action}
     found = {action: row for action, row in rows.items() if row is not None}
-    return LeaseKind(found, ALL[f"{noun}.get_properties"], finite=is_finite)
+    return LeaseKind(found, ALL[f"{noun}.get_properties"])
 
 
-# One row for each kind of resource; all else is the same for every kind.
-KINDS = {
-    Kind.BLOB: _build_kind("blob"),
-    Kind.CONTAINER: _build_kind("container"),
-    Kind.SHARE: _build_kind("share"),
-    # The lease of a file has no term, so that it cannot be renewed.
-    Kind.FILE: _build_kind("file", is_finite=False),
-}
+# All else is the same for every kind.
+KINDS = {kind: _build_kind(kind) for kind in (Kind.BLOB, Kind.CONTAINER, Kind.SHARE, Kind.FILE)}
 
 
 def operation_of(target: Target, action: Action | None = None) -> Operation:
