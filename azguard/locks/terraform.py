@@ -150,9 +150,8 @@ class StateGuard:
 
     def _release_own(self, note: ProcessNote) -> bool:
         with locked_file.lock_unused(note.path, if_missing=True) as is_over:
-            pass
-        if is_over:
-            return self._release(note)
+            if is_over:
+                return self._release(note)
         self.say(f"{self.target} stays as it is: processes of the command run on")
         return False
 
