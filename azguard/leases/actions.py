@@ -224,7 +224,6 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
         Locked: it is not held any more, or was never.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
-    _require_lease_id(conditions)
     operation = LeaseOperation(
         target=target,
         action=Action.RENEW,
@@ -236,7 +235,6 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
 
 def change(target: Target, proposed: str, conditions: Conditions, deadline: Deadline) -> LeaseDone:
     """Change the id of the lease that ``conditions`` names; the old id is worth nothing from then on."""
-    _require_lease_id(conditions)
     operation = LeaseOperation(
         target=target,
         action=Action.CHANGE,
@@ -256,7 +254,7 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
         Locked: it is not held.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
-    lease_id = _require_lease_id(conditions)
+    lease_id = str(conditions.lease_id)
 
     def look_for_it(patience: Deadline) -> Finding[Facts]:
         # A release is done when the lease is not held any more, by whichever request.
@@ -354,12 +352,6 @@ def renew_once(target: Target, lease_id: str, timeouts: Limits) -> None:
     kind, headers = kind_of(target), Conditions(lease_id=lease_id).request_headers
     with trace.note_lease(Action.RENEW, target, lease_id):
         call(kind.actions.get(Action.RENEW, kind.read), target, timeouts, headers=headers)
-
-
-def _require_lease_id(conditions: Conditions) -> str:
-    if conditions.lease_id is None:
-        raise UsageError("no lease is named", reason="lease_not_named")
-    return conditions.lease_id
 
 
 def _name_terms(lease_id: str, term: int) -> Mapping[str, Any]:

@@ -58,7 +58,7 @@ from azguard.locks.shown import HoldResult, ReleaseResult
 from azguard.processes.signals import ignore_ending, raise_at_end
 from azguard.requests import calls, commits
 from azguard.requests.deadline import Deadline
-from azguard.times import find_moment, iso
+from azguard.times import iso
 from azguard.wire.rows import Condition
 
 # Bounded: an infinite lease that is not given back here has its record, and is released by its id.
@@ -75,9 +75,7 @@ class HeldUntil:
 
     def write_on(self, owner: Owner, lease_id: str) -> Owner:
         """Return the record of a holder with its end."""
-        since = find_moment(owner.since)
-        if since is None:
-            raise AzguardError("the service did not tell the time")
+        since = datetime.fromisoformat(str(owner.since))
         end = self.moment
         if self.seconds is not None:
             end = since + timedelta(seconds=self.seconds)

@@ -87,7 +87,6 @@ HINTS: Mapping[str, Words] = {
         "confirm with --yes, or with what you saw: --if-owner NAME, --if-older-than 2h, --if-match ETAG"
     ),
     "kind_without_lease": "name a blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH",
-    "lease_not_named": "give --lease-id ID, or --lease-id @held for the lease of this scope",
     "lease_lasts_until_released": "leave it out: it lasts until it is released or broken",
     "lease_not_broken": "nothing was broken; look again: azguard lease show {address}",
     "lease_without_term": "--infinite, without --lease-duration: it lasts until it is released or broken",
