@@ -98,17 +98,6 @@ class Summary:
             created_keys=tuple(created_keys),
         )
 
-    def check(self, table: Target) -> None:
-        """Refuse to call it done if not all updates ended well.
-
-        Raises:
-            Partial: some failed, or their outcome is unknown.
-        """
-        wrong = self.failed + self.unknown
-        if wrong:
-            ends = f"{self.failed} not updated, {self.unknown} unknown"
-            raise Partial(f"{wrong} of {say_count(self.matched, 'entity')} of {table}: {ends}", address=self.address)
-
 
 @frozen(kw_only=True)
 class ManyUpdates:
@@ -196,10 +185,11 @@ def update_all(
     on_end(summary)
     if ended.interruption is not None:
         raise _explain(ended.interruption, summary, many.key)
-    try:
-        summary.check(many.table)
-    except Partial as failure:
-        raise _say_why(failure, summary, many.key) from None
+    wrong = summary.failed + summary.unknown
+    if wrong:
+        ends = f"{summary.failed} not updated, {summary.unknown} unknown"
+        words = f"{wrong} of {say_count(summary.matched, 'entity')} of {many.table}: {ends}"
+        raise _say_why(Partial(words, summary.address), summary, many.key)
 
 
 def _explain(error: BaseException, summary: Summary, key: str | None) -> BaseException:
