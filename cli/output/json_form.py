@@ -156,7 +156,7 @@ def check_lines(query: str | None, sample: dict[str, Any]) -> None:
     if not is_possible:
         raise UsageError(
             f"--query {query!r} needs all lines at once, and each is printed as it comes",
-            hint="pick from a line, such as --query outcome, or pick lines, such as --query \"[?outcome=='failed']\"",
+            hint='pick from each line, or pick lines, such as --query "[?error]"',
         )
 
 
