@@ -165,11 +165,6 @@ def to_ticks(seconds: float) -> int:
     return _EPOCH_TICKS + int(seconds * _TICKS_PER_SECOND)
 
 
-def format_etag(ticks: int) -> str:
-    """Return an ETag as the service writes it, quoted."""
-    return f'"0x{ticks:X}"'
-
-
 def format_date(seconds: float) -> str:
     """Return a time for ``Last-Modified`` and ``Date``."""
     return formatdate(seconds, usegmt=True)

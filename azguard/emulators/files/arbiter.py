@@ -114,7 +114,8 @@ class Smb:
 
     def publish(self, store: Store) -> None:
         """Serve just those shares that are there now; inside a transaction. Samba closes all that is open of others."""
-        for name in self._samba.publish(store.list_smb_folders()):
+        folders = {share.name: store.disk.locate(share.root) for share in store.list_smb_shares()}
+        for name in self._samba.publish(folders):
             self._leases = {key: handle for key, handle in self._leases.items() if handle.share != name}
             self._client.forget_share(name)
 

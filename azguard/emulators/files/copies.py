@@ -80,10 +80,23 @@ def copy(store: Store, request: FileRequest) -> FileAnswer:
 
 
 def abort(store: Store, request: FileRequest) -> FileAnswer:
-    """Stop a copy that is pending."""
+    """Stop a copy that is pending: the file stays, without content."""
     node = store.get_file(request)
     leases.check_write(node.lease, request.lease_id, store.now())
-    abort_copy(store, node, request.query.get("copyid", ""))
+    copy_id = request.query.get("copyid", "")
+    if node.copy.get(_ID) not in store.pending:
+        raise ServiceError("NoPendingCopyOperation")
+    if node.copy[_ID] != copy_id:
+        raise ServiceError("CopyIdMismatch")
+    running = store.pending.pop(copy_id)
+    running.is_stopped = True
+    node.copy = {
+        **node.copy,
+        _STATUS: "aborted",
+        _PROGRESS: f"{running.done}/{running.size}",
+        _COMPLETED: answers.format_date(store.now()),
+    }
+    store.save_changed(node)
     return FileAnswer(204)
 
 
@@ -208,27 +221,6 @@ def complete(store: Store, node: Node, source: str) -> None:
         _COMPLETED: answers.format_date(store.now()),
     }
     store.save(node)
-
-
-def abort_copy(store: Store, node: Node, copy_id: str) -> None:
-    """Stop a copy: the file stays, without content.
-
-    Raises:
-        ServiceError: there is none, or it is another one.
-    """
-    if node.copy.get(_ID) not in store.pending:
-        raise ServiceError("NoPendingCopyOperation")
-    if node.copy[_ID] != copy_id:
-        raise ServiceError("CopyIdMismatch")
-    running = store.pending.pop(copy_id)
-    running.is_stopped = True
-    node.copy = {
-        **node.copy,
-        _STATUS: "aborted",
-        _PROGRESS: f"{running.done}/{running.size}",
-        _COMPLETED: answers.format_date(store.now()),
-    }
-    store.save_changed(node)
 
 
 def _run(store: Store, copy_id: str, running: PendingCopy, source: ForeignSource) -> None:

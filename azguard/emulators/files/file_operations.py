@@ -182,17 +182,8 @@ def _read_size(text: str) -> int:
     return int(text)
 
 
-def rename_file(store: Store, request: FileRequest) -> FileAnswer:
-    """Rename a file, over another one if that is said; it keeps its own lease."""
-    return _rename(store, request, FILE)
-
-
-def rename_directory(store: Store, request: FileRequest) -> FileAnswer:
-    """Rename a directory with all that is in it, over a file if that is said."""
-    return _rename(store, request, DIRECTORY)
-
-
-def _rename(store: Store, request: FileRequest, kind: str) -> FileAnswer:
+def rename(store: Store, request: FileRequest, kind: str) -> FileAnswer:
+    """Rename a file, which keeps its own lease, or a directory with all that is in it; over a file if that is said."""
     share = store.get_share(request)
     check_name(request.path)
     source = _find_source(store, share, request, kind)

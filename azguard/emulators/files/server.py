@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from azguard.emulators.files import (
 )
 from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.arbiter import Opens, Smb
+from azguard.emulators.files.database import DIRECTORY, FILE
 from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_request, refuse_source, split_target
 from azguard.emulators.files.samba import Unserved
 from azguard.emulators.files.signatures import Needs
@@ -46,7 +48,7 @@ _OLDEST_VERSION = "2018-11-09"
 _CHANGING = ("PUT", "DELETE")
 _READS = signatures.Needs("r", "o", "r")
 _BODYLESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
-_SERVICE, _SHARE, _DIRECTORY, _FILE = "service", "share", "directory", "file"
+_SERVICE, _SHARE = "service", "share"
 
 
 class Application:
@@ -346,28 +348,28 @@ _ROUTES: Mapping[tuple[str, str, str], Route] = {
     ("PUT", _SHARE, "lease"): _of_share(shares.lease, "wd"),
     ("PUT", _SHARE, "filepermission"): _of_share(shares.create_permission, "cw", "cw"),
     ("GET", _SHARE, "filepermission"): _of_share(shares.show_permission, "r", "r"),
-    ("PUT", _DIRECTORY, ""): _of_item(directories.create, "cw"),
-    ("GET HEAD", _DIRECTORY, ""): _of_item(directories.show, "r"),
-    ("DELETE", _DIRECTORY, ""): _of_item(directories.delete, "d", Opens.DELETE),
-    ("GET", _DIRECTORY, "list"): Route(directories.list_directory, Needs("l", "c", "l")),
-    ("GET HEAD", _DIRECTORY, "metadata"): _of_item(file_operations.show_metadata, "r", Opens.LOOK),
-    ("PUT", _DIRECTORY, "metadata"): _of_item(directories.set_metadata, "w"),
-    ("PUT", _DIRECTORY, "properties"): _of_item(directories.set_properties, "w"),
-    ("PUT", _DIRECTORY, "rename"): _of_item(file_operations.rename_directory, "w", Opens.RENAME),
-    ("PUT", _FILE, ""): _of_item(file_operations.create, "cw", Opens.REPLACE),
-    ("GET", _FILE, ""): _of_item(file_operations.get, "r", Opens.READ),
-    ("HEAD", _FILE, ""): _of_item(file_operations.show, "r", Opens.LOOK),
-    ("DELETE", _FILE, ""): _of_item(file_operations.delete, "d", Opens.DELETE),
-    ("PUT", _FILE, "range"): _of_item(put_range.put, "w", Opens.WRITE),
-    ("GET", _FILE, "rangelist"): _of_item(put_range.show, "r", Opens.READ),
-    ("GET HEAD", _FILE, "metadata"): _of_item(file_operations.show_metadata, "r", Opens.LOOK),
-    ("PUT", _FILE, "metadata"): _of_item(file_operations.set_metadata, "w", Opens.CHANGE),
-    ("PUT", _FILE, "properties"): _of_item(file_operations.set_properties, "w", Opens.CHANGE),
-    ("PUT", _FILE, "lease"): _of_item(file_operations.lease, "wd", Opens.LEASE),
-    ("PUT", _FILE, "rename"): _of_item(file_operations.rename_file, "w", Opens.RENAME),
-    ("PUT", _FILE, "copy"): _of_item(copies.abort, "w"),
-    ("GET", _FILE, "listhandles"): Route(handles.show, Needs("l", "o", "l")),
-    ("PUT", _FILE, "forceclosehandles"): _of_item(handles.close, "wd"),
+    ("PUT", DIRECTORY, ""): _of_item(directories.create, "cw"),
+    ("GET HEAD", DIRECTORY, ""): _of_item(directories.show, "r"),
+    ("DELETE", DIRECTORY, ""): _of_item(directories.delete, "d", Opens.DELETE),
+    ("GET", DIRECTORY, "list"): Route(directories.list_directory, Needs("l", "c", "l")),
+    ("GET HEAD", DIRECTORY, "metadata"): _of_item(file_operations.show_metadata, "r", Opens.LOOK),
+    ("PUT", DIRECTORY, "metadata"): _of_item(directories.set_metadata, "w"),
+    ("PUT", DIRECTORY, "properties"): _of_item(directories.set_properties, "w"),
+    ("PUT", DIRECTORY, "rename"): _of_item(partial(file_operations.rename, kind=DIRECTORY), "w", Opens.RENAME),
+    ("PUT", FILE, ""): _of_item(file_operations.create, "cw", Opens.REPLACE),
+    ("GET", FILE, ""): _of_item(file_operations.get, "r", Opens.READ),
+    ("HEAD", FILE, ""): _of_item(file_operations.show, "r", Opens.LOOK),
+    ("DELETE", FILE, ""): _of_item(file_operations.delete, "d", Opens.DELETE),
+    ("PUT", FILE, "range"): _of_item(put_range.put, "w", Opens.WRITE),
+    ("GET", FILE, "rangelist"): _of_item(put_range.show, "r", Opens.READ),
+    ("GET HEAD", FILE, "metadata"): _of_item(file_operations.show_metadata, "r", Opens.LOOK),
+    ("PUT", FILE, "metadata"): _of_item(file_operations.set_metadata, "w", Opens.CHANGE),
+    ("PUT", FILE, "properties"): _of_item(file_operations.set_properties, "w", Opens.CHANGE),
+    ("PUT", FILE, "lease"): _of_item(file_operations.lease, "wd", Opens.LEASE),
+    ("PUT", FILE, "rename"): _of_item(partial(file_operations.rename, kind=FILE), "w", Opens.RENAME),
+    ("PUT", FILE, "copy"): _of_item(copies.abort, "w"),
+    ("GET", FILE, "listhandles"): Route(handles.show, Needs("l", "o", "l")),
+    ("PUT", FILE, "forceclosehandles"): _of_item(handles.close, "wd"),
 }
 #: What is served, by method, kind of resource and ``comp``.
 OPERATIONS = {
@@ -379,7 +381,7 @@ _COPY = _of_item(copies.copy, "cw", Opens.REPLACE)
 def _find_operation(request: FileRequest) -> Route:
     comp = request.query.get("comp", "").lower()
     kind = _find_kind(request, comp)
-    if request.method == "PUT" and kind == _FILE and not comp and "x-ms-copy-source" in request.headers:
+    if request.method == "PUT" and kind == FILE and not comp and "x-ms-copy-source" in request.headers:
         return _COPY
     if (found := OPERATIONS.get((request.method, kind, comp))) is not None:
         return found
@@ -392,8 +394,8 @@ def _find_kind(request: FileRequest, comp: str) -> str:
     if not request.share:
         return _SERVICE
     restype = request.query.get("restype", "").lower()
-    if restype in (_SHARE, _DIRECTORY):
+    if restype in (_SHARE, DIRECTORY):
         return restype
     if comp in ("undelete", "filepermission"):
         return _SHARE
-    return _FILE
+    return FILE

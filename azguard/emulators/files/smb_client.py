@@ -201,14 +201,12 @@ class SmbClient:
                 session.connection.disconnect(close=False)
 
     def _reach(self, share: str) -> Any:
-        from smbprotocol.tree import TreeConnect
-
         with self._lock:
             if self._session is None:
                 self._session = self._connect()
                 self._trees.clear()
             if share not in self._trees:
-                self._trees[share] = _connect_tree(TreeConnect, self._session, rf"\\{self._place[0]}\{share}")
+                self._trees[share] = _connect_tree(self._session, rf"\\{self._place[0]}\{share}")
             return self._trees[share]
 
     def _forget(self, share: str) -> None:
@@ -246,10 +244,11 @@ def _translate(status: int) -> Refused:
     return Refused(TIMED_OUT if status == _CANCELLED else status)
 
 
-def _connect_tree(kind: Any, session: Any, name: str) -> Any:
+def _connect_tree(session: Any, name: str) -> Any:
     from smbprotocol.exceptions import SMBException, SMBResponseException
+    from smbprotocol.tree import TreeConnect
 
-    tree = kind(session, name)
+    tree = TreeConnect(session, name)
     try:
         tree.connect()
     except SMBResponseException as error:
@@ -263,10 +262,9 @@ def _call_file_close(session: Any, number: int) -> bool:
     """Call NetrFileClose over the pipe ``srvsvc`` of a session of its own."""
     from smbprotocol.exceptions import SMBException
     from smbprotocol.open import Open
-    from smbprotocol.tree import TreeConnect
 
     try:
-        tree = _connect_tree(TreeConnect, session, r"\\127.0.0.1\IPC$")
+        tree = _connect_tree(session, r"\\127.0.0.1\IPC$")
         pipe = Open(tree, "srvsvc")
         pipe.create(_IMPERSONATION, _PIPE_MASK, 0, ALL, _FILE_OPEN, 0)
         syntaxes = b"".join(uuid.UUID(name).bytes_le + struct.pack("<I", version) for name, version in (_SRVSVC, _NDR))

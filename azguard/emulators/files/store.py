@@ -117,9 +117,6 @@ class Store:
                 self._journal.unlink(missing_ok=True)
                 self._is_renaming = False
 
-    def list_smb_folders(self) -> dict[str, Path]:
-        return {share.name: self.disk.locate(share.root) for share in self.list_smb_shares()}
-
     def list_smb_shares(self) -> list[ShareRecord]:
         return [share for share in self.database.list_shares() if self.serves_smb(share)]
 
@@ -130,7 +127,8 @@ class Store:
     def next_version(self) -> tuple[str, float]:
         """Return an ETag that never was, and the time for Last-Modified."""
         now = self.now()
-        return answers.format_etag(self.database.count_up("etag", answers.to_ticks(now))), now
+        ticks = self.database.count_up("etag", answers.to_ticks(now))
+        return f'"0x{ticks:X}"', now
 
     def locate_partial(self, copy_id: str) -> Path:
         """Return where the content of a pending copy is until all of it is there."""
