@@ -246,8 +246,8 @@ def _find_addresses(ready: "ReadyCommand") -> Iterator[Address]:
         name = _cut(text) if is_tree else text
         if noun == "lock" and known is None and not set(":/") & set(text):
             name = f"locks/{text}"  # a lock with a bare name is a blob among the locks
-        if noun == "message" and known is Kind.QUEUE:
-            continue  # its messages need no order
+        # Its messages follow the queue, and not each other.
+        within = (str(id(ready)),) if noun == "message" and known is Kind.QUEUE else ()
         kinds = [of_noun, *_PARENTS.get(noun, ())] if known is None or is_tree else [known]
         try:
             address = _find_address(ready.env, name, kinds)
@@ -255,7 +255,7 @@ def _find_addresses(ready: "ReadyCommand") -> Iterator[Address]:
             if row.is_argument and known is not None and not is_tree:
                 raise
         else:
-            yield (address.kind.service, *filter(None, "/".join(address.parts).split("/")))
+            yield (address.kind.service, *filter(None, "/".join(address.parts).split("/")), *within)
 
 
 def _list_names(ready: "ReadyCommand") -> Iterator[tuple[Row, str]]:

@@ -143,7 +143,6 @@ def _read_twice(stream: Any) -> list[bytes]:
     ("entity get Orders/eu/1", [("table", "orders", "eu", "1")]),
     ("lock break deploy --yes", [("blob", "locks", "deploy")]),
     ("lock list site --held", [SITE]),
-    ("message put jobs x", []),
     ("container list", []),
 )
 def test_a_line_names_addresses(line: str, addresses: list[Address]) -> None:
@@ -151,6 +150,15 @@ def test_a_line_names_addresses(line: str, addresses: list[Address]) -> None:
     assert own is not None
     work = LineRunner(own.env, SharedState()).prepare(TextLine(1, line.encode()))
     assert (work.refusal, list(work.addresses)) == (None, addresses)
+
+
+def test_messages_follow_their_queue_and_not_each_other() -> None:
+    own = parser.parse(Facts(), ["batch"])
+    assert own is not None
+    runner = LineRunner(own.env, SharedState())
+    works = [runner.prepare(TextLine(number, b"message put jobs x")) for number in (1, 2)]
+    (first,), (second,) = (each.addresses for each in works)
+    assert (first[:2], second[:2], len(first), first != second) == (("queue", "jobs"), ("queue", "jobs"), 3, True)
 
 
 @dataclass
