@@ -217,14 +217,6 @@ class _Server(ThreadedWSGIServer):
                 each.shutdown(socket.SHUT_RDWR)
 
 
-def _make_server(application: _Dispatcher, host: str, port: int) -> BaseWSGIServer:
-    """Return a server that listens already; port 0 takes a free one."""
-    with socket.create_server((host, port)) as listening:
-        server = _Server(host, port, application, _Handler, fd=listening.fileno())
-    server.daemon_threads = True
-    return server
-
-
 def serve(
     folder: Path,
     accounts: Mapping[str, bytes],
@@ -250,7 +242,11 @@ def serve(
             smb.begin(store)
         applications[name] = Application(store, name, key, None if stores else smb)
         stores.append(store)
-    return Running(_make_server(_Dispatcher(applications), host, port), stores)
+    # It listens before it is returned; port 0 takes a free one.
+    with socket.create_server((host, port)) as listening:
+        server = _Server(host, port, _Dispatcher(applications), _Handler, fd=listening.fileno())
+    server.daemon_threads = True
+    return Running(server, stores)
 
 
 class Running:
