@@ -38,16 +38,10 @@ _REMOTE = {
 _UNCHANGED = {Condition.IF_NONE_MATCH, Condition.IF_MODIFIED_SINCE}
 # The options, or a word of an argument, that bring statuses of their own.
 _BY_OPTION = {
-    "--recursive": errors.Partial,
-    "--account": errors.Partial,
-    "--max-messages": errors.Partial,
-    "--stop-on-error": errors.Partial,
-    "--full": errors.Partial,
-    "--if-exists": errors.Exists,
-    "--create": errors.Exists,
-    "--op-id": errors.Exists,
-    "--any-content": errors.TransformFailed,
-    "--wait": errors.GaveUp,
+    errors.Partial: {"--recursive", "--account", "--max-messages", "--stop-on-error", "--full"},
+    errors.Exists: {"--if-exists", "--create", "--op-id"},
+    errors.TransformFailed: {"--any-content"},
+    errors.GaveUp: {"--wait"},
 }
 # What takes several requests, and reads records that azguard wrote.
 _OF_STEPS = (errors.Exists, errors.OutcomeUnknown, errors.LockLost, errors.TransformFailed)
@@ -206,7 +200,7 @@ def list_statuses(command: Command) -> list[int]:
     if spec.is_remote:
         found |= _REMOTE
     names = {name for row in command.own for name in row.flags}
-    found |= {error.exit_code for name, error in _BY_OPTION.items() if name in names}
+    found |= {error.exit_code for error, options in _BY_OPTION.items() if options & names}
     if runs_command(command):
         found |= {error.exit_code for error in _OF_COMMAND}
     if spec.operation is not None:

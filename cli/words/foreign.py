@@ -165,31 +165,20 @@ COMMANDS: Mapping[str, Ours] = {
 
 #: The options of az that name a part of the address, by the part that they name.
 PARTS: Mapping[str, str] = {
-    "-c": "CONTAINER",
-    "--container-name": "CONTAINER",
-    "--container": "CONTAINER",
-    "-n": "NAME",
-    "--name": "NAME",
-    "-b": "NAME",
-    "--blob-name": "NAME",
-    "--blob": "NAME",
-    "--destination-container": "CONTAINER",
-    "--destination-blob": "NAME",
-    "-t": "TABLE",
-    "--table-name": "TABLE",
-    "--table": "TABLE",
-    "--queue-name": "QUEUE",
-    "--queue": "QUEUE",
-    "-s": "SHARE",
-    "--share-name": "SHARE",
-    "--share": "SHARE",
-    "-p": "PATH",
-    "--path": "PATH",
-    "--id": "ID",
-    "--partition-key": "PARTITION",
-    "--row-key": "ROW",
-    "-e": "",
-    "--entity": "",
+    option: part
+    for part, options in (
+        ("CONTAINER", "-c --container-name --container --destination-container"),
+        ("NAME", "-n --name -b --blob-name --blob --destination-blob"),
+        ("TABLE", "-t --table-name --table"),
+        ("QUEUE", "--queue-name --queue"),
+        ("SHARE", "-s --share-name --share"),
+        ("PATH", "-p --path"),
+        ("ID", "--id"),
+        ("PARTITION", "--partition-key"),
+        ("ROW", "--row-key"),
+        ("", "-e --entity"),
+    )
+    for option in options.split()
 }
 
 #: Options of other tools, and what is written instead, also ``ONE|OTHER``; in the order in which they are offered.
@@ -224,27 +213,17 @@ OPTIONS: Mapping[str, str] = {
     "--duration": "--lease-duration",
 }
 
-#: What azguard does not do yet: the first words, and the command of az that does it.
+# What azguard does not do yet, and az storage does under the same words.
+_OF_AZ = (
+    "account", "queue stats", "queue generate-sas", "share generate-sas", "share url", "file generate-sas", "file url",
+    "file copy start-batch", "blob url", "blob generate-sas", "blob copy start-batch", "blob query", "blob restore",
+    "blob incremental-copy", "blob service-properties", "container generate-sas", "container immutability-policy",
+    "container legal-hold",
+)  # fmt: skip
+#: The first words, and the command of az that does it.
 ELSEWHERE: Mapping[str, str] = {
-    "queue stats": "az storage queue stats",
-    "queue generate-sas": "az storage queue generate-sas",
-    "share generate-sas": "az storage share generate-sas",
-    "share url": "az storage share url",
-    "file generate-sas": "az storage file generate-sas",
-    "file url": "az storage file url",
-    "file copy start-batch": "az storage file copy start-batch",
-    "account": "az storage account",
+    **{words: f"az storage {words}" for words in _OF_AZ},
     "login": "az login, then --auth-mode login",
-    "blob url": "az storage blob url",
-    "blob generate-sas": "az storage blob generate-sas",
-    "blob copy start-batch": "az storage blob copy start-batch",
-    "blob query": "az storage blob query",
-    "blob restore": "az storage blob restore",
-    "blob incremental-copy": "az storage blob incremental-copy",
-    "blob service-properties": "az storage blob service-properties",
-    "container generate-sas": "az storage container generate-sas",
-    "container immutability-policy": "az storage container immutability-policy",
-    "container legal-hold": "az storage container legal-hold",
 }
 
 _RESTORE, _MOVE, _STEAL = "restore", "move", "steal"
