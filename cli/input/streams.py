@@ -204,13 +204,13 @@ def stdout() -> BinaryIO:
     return sys.stdout.buffer
 
 
-def size(stream: BinaryIO) -> int | None:
-    """Return the size in bytes of the regular file that is read, None of a pipe or a device."""
+def size(stream: BinaryIO | None) -> int | None:
+    """Return the size in bytes of the regular file that is read, None of a pipe or a device, and of no stream."""
     try:
-        found = os.fstat(stream.fileno())
+        found = None if stream is None else os.fstat(stream.fileno())
     except OSError:
         return None  # in memory
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return found.st_size if found is not None and stat.S_ISREG(found.st_mode) else None
 
 
 def show_name(file: str | None) -> str:

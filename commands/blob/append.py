@@ -133,10 +133,6 @@ class AppendOptions(ContentOptions):
             return iter([append_write.join_lines(self.line or ())])
         return append_write.read_lines(source) if self.lines else append_write.read_pieces(source)
 
-    def find_size(self, source: BinaryIO | None) -> int | None:
-        """Return how many bytes are to be read, where that is known."""
-        return None if source is None else streams.size(source)
-
     def _find_conditions(self, env: Environment, target: Target, asked: RequestedConditions) -> Any:
         found = env.conditions(target)
         own = [each for each in asked.values if not each.of_source]
@@ -197,7 +193,7 @@ def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     plan = given.plan(env, target)
-    with given.open_here() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
+    with given.open_here() as source, env.out.progress_bar(f"append {target}", streams.size(source)) as progress:
         pieces = given.read(env, plan, source)
         allows_empty = given.may_be_empty(allowed=given.allow_empty)
         done = append_write.append(plan, pieces, env.lease_records, progress.at, allow_empty=allows_empty)

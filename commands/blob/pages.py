@@ -182,7 +182,7 @@ def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     with given.open_here() as stream:
-        size = None if stream is None else streams.size(stream)
+        size = streams.size(stream)
         write = given.build_write(env, target, size)
         with env.out.progress_bar(f"put {target}", size) as progress:
             done = page_write.put(write, given.read(env, write, stream), env.lease_records, progress.at)
