@@ -210,10 +210,9 @@ class LineWork:
             except Exception as failure:  # noqa: BLE001  # as in app.run: every end becomes an exit status
                 error = errors.describe(self._tell_stop(failure), self.facts, os.environ)
                 code = error["exit_code"]
-        is_lines = False
         if self.ready is not None:
             self.ready.env.release()
-            is_lines = _prints_lines(self.ready)
+        is_lines = self.ready is not None and _prints_lines(self.ready)
         result = _read_result(self.streams.read_back("stdout"), is_lines=is_lines)
         messages = self.streams.read_back("stderr")
         return LineEnd(self.line.id, self.line.number, code, result, error, messages, self.facts.once_told)
@@ -298,13 +297,7 @@ def _read_result(shown: str, *, is_lines: bool) -> Any:
 def _prints_lines(ready: "ReadyCommand") -> bool:
     """Return whether a command prints a line of JSON for each item, and none where there is none."""
     typed, shared, command = ready.params, ready.env.shared, ready.env.command
-    if shared["output"] == "none":
-        return False
-    match command:
-        case "safe-update":
-            return typed["where"] is not None and not typed["dry_run"]
-        case "entity query":
-            return shared.get("query") is None
-        case "cache export":
-            return True
-    return bool(typed.get("recursive")) and command.endswith((" get", " put", " delete"))
+    is_tree = typed.get("recursive") and command.endswith((" get", " put", " delete"))
+    is_of_entities = typed.get("where") is not None and not typed["dry_run"]
+    is_list = command == "cache export" or (command == "entity query" and shared.get("query") is None)
+    return shared["output"] != "none" and bool(is_tree or is_of_entities or is_list)
