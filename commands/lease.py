@@ -327,7 +327,7 @@ def wait_(
 def _list_own(env: Environment, scope: str | None) -> Iterator[OwnLeaseStatus]:
     remembered = list(env.cache.list_held(scope))
     account = env.account_if_known if remembered else None
-    patience = env.deadline.restart(seconds=min(_ASK_SECONDS, env.deadline.seconds))
+    patience = env.deadline.briefly(_ASK_SECONDS)
 
     def forget(known: CheckedLease) -> None:
         if env.cache.forget_lease_unless_renewed(known.lease):

@@ -79,9 +79,7 @@ def _find_current(error: Changed, target: Target, deadline: Deadline) -> Any:
     from azguard.requests.settle import NOTHING_THERE
 
     try:
-        return error.seen or properties.fetch(
-            target, Conditions(), deadline.restart(seconds=min(2.0, deadline.seconds))
-        )
+        return error.seen or properties.fetch(target, Conditions(), deadline.briefly())
     except NotFound:
         return NOTHING_THERE
     except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails

@@ -39,8 +39,6 @@ from azguard.wire.client import Limits
 Facts = Mapping[str, Any]
 #: The outcome of a release that was refused where nothing is leased: a copy of it may have been first.
 GONE = "gone"
-# Bounded: this read only explains a refusal that is known already.
-_EXPLAIN_SECONDS = 2.0
 # A lease without end.
 INFINITE = -1
 # Bounded: after Ctrl-C a finite lease that is not released expires on its own.
@@ -175,7 +173,7 @@ def find_held(target: Target, lease_id: str, patience: Deadline, *, for_ever: bo
 
 def _try_to_look(target: Target, deadline: Deadline) -> LeaseState | NotFound | None:
     try:
-        return look(target, deadline.restart(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
+        return look(target, deadline.briefly())
     except NotFound as gone:
         return gone
     except Exception:  # noqa: BLE001  # However the read fails, the refusal must be reported.

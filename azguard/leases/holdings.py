@@ -346,7 +346,7 @@ def _list_share_states(account: Account, deadline: Deadline, prefix: str) -> Ite
     name, slash, _ = prefix.partition("/")
     if "file" not in account.endpoints or slash:
         return iter(())
-    reach = deadline.restart(seconds=min(_REACH_SECONDS, deadline.seconds))
+    reach = deadline.briefly(_REACH_SECONDS)
     return _list_all(SHARE_LIST, Target(account, Address(Kind.SHARE, ("",))), reach, ("Shares", "Share"), name)
 
 

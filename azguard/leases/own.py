@@ -303,14 +303,14 @@ class _Release:
             return False
         over = self.now() - datetime.fromisoformat(known.time) - timedelta(seconds=known.duration)
         try:
-            told = shown.ask_time(before, self.lease.target, _bound(self.lease.deadline)).answered_at
+            told = shown.ask_time(before, self.lease.target, self.lease.deadline.briefly(_LOOK_SECONDS)).answered_at
         except AzguardError:
             return False
         return told is not None and over > _SLACK and before.last_modified > told - over + _SLACK
 
 
 def _look_before(lease: RecordedLease, lease_id: str) -> LeaseState | None:
-    within = _bound(lease.deadline)
+    within = lease.deadline.briefly(_LOOK_SECONDS)
     try:
         return state.look(lease.target, within, lease_id)
     except Locked:
@@ -319,10 +319,6 @@ def _look_before(lease: RecordedLease, lease_id: str) -> LeaseState | None:
     except AzguardError:
         return None
     return None
-
-
-def _bound(deadline: Deadline) -> Deadline:
-    return deadline.restart(seconds=min(_LOOK_SECONDS, deadline.seconds))
 
 
 def _build_lost(before: LeaseState, target: Target, why: str) -> LockLost:

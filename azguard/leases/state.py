@@ -58,8 +58,6 @@ IN_THE_WAY = (
     "LeaseIdMismatchWithShareOperation",
     "LeaseIdMismatchWithFileOperation",
 )
-# Bounded: this read only explains a refusal that is known already.
-_EXPLAIN_SECONDS = 2.0
 STATES = ("available", "leased", "breaking", "broken", "expired")
 LOCKED = frozenset({"leased", "breaking"})
 # The service has no filter by lease, so that every blob is read. A page of the largest size takes five times the memory
@@ -309,7 +307,7 @@ def name_holder(error: E, found: LeaseState) -> E:
 def _with_both_versions(error: Changed, target: Target, conditions: Conditions, deadline: Deadline) -> Changed:
     """Return the refusal of a conditional read with the version it was for and the one there is."""
     try:
-        current = look(target, deadline.restart(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
+        current = look(target, deadline.briefly())
     except NotFound:
         raise
     except AzguardError:

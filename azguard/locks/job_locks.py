@@ -312,8 +312,7 @@ def _tell_end(hold: HoldRecord) -> str:
 def _look_before(known: JobLock, deadline: Deadline) -> LeaseState | None:
     """Return the state of the lock if its lease is held; None if it is not, or the service does not say."""
     try:
-        patience = deadline.restart(seconds=min(_LOOK_SECONDS, deadline.seconds))
-        return lease_state.look(known.target, patience, known.lease_id)
+        return lease_state.look(known.target, deadline.briefly(_LOOK_SECONDS), known.lease_id)
     except AzguardError:
         return None  # It is asked again, once the process that renews the lease has ended.
 

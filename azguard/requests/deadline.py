@@ -20,6 +20,8 @@ SHORTEST_SETTLE_SECONDS = 1.0
 _LONGEST_SLEEP_SECONDS = 2.0
 # What is to be done after the end of all is tried once, and briefly.
 _LAST_SECONDS = 0.5
+# A look that only explains a refusal, which is known already.
+_EXPLAIN_SECONDS = 2.0
 T = TypeVar("T")
 # Of polling: short enough to notice a change soon, long enough for many waiters.
 _FIRST_POLL_PAUSE_SECONDS = 1.0
@@ -85,6 +87,10 @@ class Deadline:
 
     def restart(self, *, seconds: float) -> "Deadline":
         return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds, self.ends)
+
+    def briefly(self, seconds: float = _EXPLAIN_SECONDS) -> "Deadline":
+        """Return a deadline that begins now, of at most so many seconds: by default for a look that only explains."""
+        return self.restart(seconds=min(seconds, self.seconds))
 
     def afterwards(self, seconds: float, at_least: float = _LAST_SECONDS) -> "Deadline":
         """Return a deadline for what is done even if this one is over, such as a release: at most so many seconds.

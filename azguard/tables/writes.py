@@ -233,7 +233,7 @@ def explain_refusal(error: AzguardError, made: EntityWrite, deadline: Deadline) 
     if not isinstance(error, Changed):
         return error
     try:
-        current = error.seen or entities.get(made.target, deadline.restart(seconds=min(2.0, deadline.seconds)))
+        current = error.seen or entities.get(made.target, deadline.briefly())
     except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails
         return error
     if current is NOTHING_THERE:
