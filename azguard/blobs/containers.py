@@ -72,10 +72,9 @@ def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadli
     # Asked before the delete, since a deleted container tells nothing; an infinite lease cannot have expired meanwhile.
     under = Conditions(lease_id=conditions.lease_id)
     before = lifecycles.look_before(lambda: properties.fetch(target, under, deadline))
-    if conditions.lease_id is None:
-        return _delete(target, conditions.request_headers, conditions.guard, deadline, before, None)
-    alone = before is not None and before.lease.duration == "infinite"
-    return _delete(target, conditions.request_headers, conditions.guard, deadline, before, lambda: alone)
+    is_infinite = before is not None and before.lease.duration == "infinite"
+    alone = None if conditions.lease_id is None else lambda: is_infinite
+    return _delete(target, conditions.request_headers, conditions.guard, deadline, before, alone)
 
 
 def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> Written:

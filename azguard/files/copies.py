@@ -97,11 +97,6 @@ class _Begun:
     #: Files into which a request may still copy whose answer was lost.
     doubtful: list[TemporaryFile]
 
-    def remove_doubtful(self) -> None:
-        """Delete the files of late copies, if that can be done; raise no error."""
-        for each in self.doubtful:
-            each.remove()
-
 
 @frozen(kw_only=True)
 class FileCopied(Copied):
@@ -151,7 +146,8 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
         # Renamed, it is not there any more.
         begun.made.forget()
         stack.pop_all()
-    begun.remove_doubtful()
+    for each in begun.doubtful:
+        each.remove()
     return _to_copied(begun, version, source, settled, after, found)
 
 
@@ -290,7 +286,9 @@ def _await_end(begun: _Begun, source: Answer, tell: Callable[[int, int | None], 
             raise _to_gave_up(given, done, total)
         left.pause(pause)
     if found.copy.status != SUCCESS:
-        raise _to_failure(given, found)
+        failure = copies.build_failure(given.target, found, "nothing was written")
+        is_aborted = failure.reason == "copy_was_aborted"
+        raise failure.but(reason="file_copy_aborted" if is_aborted else "file_copy_failed")
     if found.size != source.size:
         raise made.build_failed(f"it has {say_count(found.size, 'byte')}, and its source {source.size:,}")
     made.size = made.length = found.size
@@ -315,11 +313,6 @@ def _keep_apart(begun: _Begun) -> None:
     if found.copy.status not in (None, SUCCESS):
         raise begun.made.build_failed("something else is copied into it")
     begun.made.check()
-
-
-def _to_failure(given: FileCopy, found: Any) -> AzguardError:
-    failure = copies.build_failure(given.target, found, "nothing was written")
-    return failure.but(reason="file_copy_aborted" if failure.reason == "copy_was_aborted" else "file_copy_failed")
 
 
 def _to_gave_up(given: FileCopy, done: int, total: int | None) -> GaveUp:

@@ -376,15 +376,10 @@ def _check_value(name: str, kind: str, value: Any) -> None:
 
 
 def _count_bytes(name: str, kind: str, value: Any) -> int:
-    return _PROPERTY_BYTES + _utf16(name) + _count_value_bytes(kind, value)
-
-
-def _count_value_bytes(kind: str, value: Any) -> int:
-    if kind == STRING:
-        return _utf16(value) + _LENGTH_BYTES
-    if kind == BINARY:
-        return len(value) + _LENGTH_BYTES
-    return _SIZES[kind]
+    around = _PROPERTY_BYTES + _utf16(name)
+    if kind in _SIZES:
+        return around + _SIZES[kind]
+    return around + _LENGTH_BYTES + (_utf16(value) if kind == STRING else len(value))
 
 
 def _utf16(text: str) -> int:

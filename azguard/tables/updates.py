@@ -82,7 +82,7 @@ class VersionedEntity(UpdatableResource):
     ) -> Commit:
         """Return the Update Entity, which replaces it, or the Insert Entity where there is none."""
         entity = add_lineage(content, state, lineage)
-        return lambda _: self._write(entity, state, deadline)
+        return lambda _: CommittedVersion(entities.put(self.target, entity, state.etag, write_timeouts(deadline)))
 
     def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return a Merge Entity that changes nothing but the ETag and the lineage."""
@@ -108,9 +108,6 @@ class VersionedEntity(UpdatableResource):
     @property
     def keys(self) -> Entity:
         return dict(zip(KEYS, self.target.address.parts[1:], strict=True))
-
-    def _write(self, entity: Entity, state: CurrentVersion, deadline: Deadline) -> CommittedVersion:
-        return CommittedVersion(entities.put(self.target, entity, state.etag, write_timeouts(deadline)))
 
 
 def to_current_version(found: Stored) -> CurrentVersion:

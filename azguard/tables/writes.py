@@ -99,11 +99,6 @@ class EntityWrite:
         return {**self.entity, **({KEY: self.stamp} if self.stamp else {})}
 
     @property
-    def leaves_lineage(self) -> bool:
-        """Return whether its lineage tells of it afterwards; a delete leaves nothing that could be taken for it."""
-        return self.stamp is not None or self.verb is Verb.DELETE
-
-    @property
     def operation(self) -> Operation:
         return self.verb.operation(merges=self.merges)
 
@@ -128,11 +123,6 @@ class EntityWrite:
     def excludes_itself(self) -> bool:
         """Return whether of two transmissions only one can commit, so that sending again is safe."""
         return self.conditions.expected_etag is not None or self.inserts
-
-    @property
-    def leaves_unseen(self) -> bool:
-        """Return whether the entity then has properties that were never read here: no version to be guarded by."""
-        return self.partial and self.conditions.expected_etag is None
 
 
 def check(made: EntityWrite) -> None:
@@ -191,14 +181,15 @@ def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
     if made.verb is Verb.DELETE:
         reads.record_deleted(made.target, made.conditions.expected_etag)
         return
-    if made.leaves_unseen:
+    if made.partial and made.conditions.expected_etag is None:
         reads.forget(made.target)
         return
     selected = None
     if made.verb is Verb.MERGE:
         before = reads.find_last(made.target)
         is_base = before is not None and before.etag == made.conditions.expected_etag
-        selected = before.selected if before is not None and is_base else _list_properties(made)
+        named = ",".join(sorted(name for name in made.entity if not name.endswith(ANNOTATION)))
+        selected = before.selected if before is not None and is_base else named
     reads.record(made.target, done, lineage=made.stamp, selected=selected)
 
 
@@ -241,10 +232,6 @@ def explain_refusal(error: AzguardError, made: EntityWrite, deadline: Deadline) 
     when = parse_timestamp(current.etag)
     now = () if when is None else (f"now: written {when:%Y-%m-%d %H:%M:%S} UTC",)
     return error.but(current_etag=current.etag, detail=(*error.detail, *now))
-
-
-def _list_properties(made: EntityWrite) -> str:
-    return ",".join(sorted(name for name in made.entity if not name.endswith(ANNOTATION)))
 
 
 def _send(made: EntityWrite, timeouts: Limits) -> str | None:
@@ -300,7 +287,8 @@ def find_etag(made: EntityWrite, found: Stored | None) -> str | None:
 
 
 def _equals(made: EntityWrite, found: Stored | None) -> bool:
-    if found is None or made.leaves_lineage:
+    # Its lineage would tell; and a delete leaves nothing that could be taken for it.
+    if found is None or made.stamp is not None or made.verb is Verb.DELETE:
         return False
     ours = _to_values(made.entity)
     theirs = _to_values(found.entity)
