@@ -60,17 +60,14 @@ def find_written(path: Path, inode: tuple[int, int] | None) -> Copy | None:
         return find_at(path)
     try:
         found = os.fstat(descriptor)
-        return _find_behind(descriptor, found, path) if (found.st_dev, found.st_ino) == inode else None
+        return find_behind(descriptor, path, found) if (found.st_dev, found.st_ino) == inode else None
     finally:
         os.close(descriptor)
 
 
-def find_behind(descriptor: int, path: Path | None = None) -> Copy:
-    """Return the copy in an open file; ``path`` is where it is if the system does not tell."""
-    return _find_behind(descriptor, os.fstat(descriptor), path)
-
-
-def _find_behind(descriptor: int, found: os.stat_result, path: Path | None) -> Copy:
+def find_behind(descriptor: int, path: Path | None = None, found: os.stat_result | None = None) -> Copy:
+    """Return the copy in an open file of this status; ``path`` is where it is if the system does not tell."""
+    found = found or os.fstat(descriptor)
     real = _find_path(descriptor, found)
     if real is None and path is not None:
         real = os.fsencode(os.path.realpath(path))

@@ -331,9 +331,9 @@ def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> boo
 def _find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> SameVersion | None:
     with suppress(OSError):
         with open(file, "rb", buffering=0) as stream:
-            if listed.content_length not in (None, os.fstat(stream.fileno()).st_size):
+            if listed.content_length not in (None, (found := os.fstat(stream.fileno())).st_size):
                 return None
-            copy = copies.find_behind(stream.fileno(), file)
+            copy = copies.find_behind(stream.fileno(), file, found)
             known = reads.find_content(target, listed.etag, copy)
             if known is not None:
                 is_it = _hash_stream(stream, "sha256") == [known.sha256]

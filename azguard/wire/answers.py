@@ -250,8 +250,10 @@ FIELDS = {
 def _read(field: Field, told: Mapping[str, str]) -> Any:
     """Return a field of what the headers tell, by their names in lower case."""
     text = told.get(field.header.lower())
-    if text is None:
-        return None
+    return None if text is None else _parse(field, text)
+
+
+def _parse(field: Field, text: str) -> Any:
     try:
         return field.read(text)
     except (ValueError, OverflowError) as error:
@@ -307,7 +309,13 @@ class Answer(Mapping[str, Any]):
         self._operation = operation
         self._request, self.status, _, self.headers, self.content = response
         told = {name.lower(): value for name, value in self.headers.items()}
-        self._fields = {name: _read_field(name, self.headers, told) for name in operation.http.returns}
+        groups, single = _sort_fields(operation.http.returns)
+        self._fields = {
+            name: None if (text := told.get(header)) is None else _parse(field, text) for name, header, field in single
+        } | {name: GROUPS[name](told) for name in groups}
+        if "metadata" in operation.http.returns:
+            # Most answers have none.
+            self._fields["metadata"] = _read_metadata(self.headers) if METADATA in "\n".join(told) else {}
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -359,11 +367,12 @@ class Answer(Mapping[str, Any]):
         return self._request.headers.get(name, "")
 
 
-def _read_field(name: str, headers: Mapping[str, str], told: Mapping[str, str]) -> Any:
-    if name == "metadata":
-        # Most answers have none.
-        return _read_metadata(headers) if METADATA in "\n".join(told) else {}
-    return GROUPS[name](told) if name in GROUPS else _read(FIELDS[name], told)
+@lru_cache(maxsize=256)
+def _sort_fields(names: frozenset[str]) -> tuple[list[str], list[tuple[str, str, Field]]]:
+    """Return the fields that are read from several headers, and the others, each with its header in lower case."""
+    groups = [name for name in names if name in GROUPS]
+    single = names.difference(GROUPS, ["metadata"])
+    return groups, [(name, FIELDS[name].header.lower(), FIELDS[name]) for name in single]
 
 
 def build_headers(operation: Operation, given: Mapping[str, Any]) -> tuple[dict[str, str], list[tuple[str, str]]]:

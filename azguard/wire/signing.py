@@ -83,8 +83,8 @@ def sign(account: str, key: str, service: str, method: str, url: str, headers: M
     found = {name.lower(): value for name, value in headers.items()}
     if found.get("content-length") == "0":
         del found["content-length"]
-    parts = urlsplit(url)
-    query = sorted((name.lower(), value) for name, value in parse_qsl(parts.query, keep_blank_values=True))
+    place, _, parameters = url.partition("://")[2].partition("?")
+    query = sorted((name.lower(), value) for name, value in parse_qsl(parameters, keep_blank_values=True))
     by_place = "\n".join(found.get(name, "") for name in (_SIGNED_OF_TABLES if service == "table" else _SIGNED))
     if service == "table":
         by_name = ""
@@ -92,7 +92,8 @@ def sign(account: str, key: str, service: str, method: str, url: str, headers: M
     else:
         by_name = "".join(f"{name}:{found[name]}\n" for name in sorted(found, key=_order) if name.startswith("x-ms-"))
         asked = "".join(f"\n{name}:{value}" for name, value in query)
-    text = f"{method}\n{by_place}\n{by_name}/{account}{parts.path}{asked}"
+    _, slash, path = place.partition("/")
+    text = f"{method}\n{by_place}\n{by_name}/{account}{slash}{path}{asked}"
     return base64.b64encode(hmac.digest(_decode(key), text.encode(), "sha256")).decode()
 
 
