@@ -97,6 +97,10 @@ class _Begun:
     #: Files into which a request may still copy whose answer was lost.
     doubtful: list[TemporaryFile]
 
+    def remove_doubtful(self) -> None:
+        for each in self.doubtful:
+            each.remove()
+
 
 @frozen(kw_only=True)
 class FileCopied(Copied):
@@ -146,8 +150,7 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
         # Renamed, it is not there any more.
         begun.made.forget()
         stack.pop_all()
-    for each in begun.doubtful:
-        each.remove()
+    begun.remove_doubtful()
     return _to_copied(begun, version, source, settled, after, found)
 
 

@@ -140,14 +140,7 @@ def submit(items: Sequence[Item], deadline: Deadline) -> list[ItemWritten]:
     """
     check(items)
     settled = _Transaction(items, deadline).run()
-    return [
-        ItemWritten(
-            **vars(writes.to_write_result(item.write, etag, settled.attempts)),
-            line=item.line,
-            op=item.write.verb.value,
-        )
-        for item, etag in zip(items, settled.answer, strict=True)
-    ]
+    return [_to_item_written(item, etag, settled.attempts) for item, etag in zip(items, settled.answer, strict=True)]
 
 
 class _Transaction:
@@ -293,6 +286,11 @@ def _to_part(made: EntityWrite) -> TransactionPart:
     """Return a write as it is sent; an invalid one fails here, before anything is sent."""
     body = None if made.verb is Verb.DELETE else edm.to_body(made.sent)
     return TransactionPart(made.operation, made.target, body, made.version)
+
+
+def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten:
+    done = writes.to_write_result(item.write, etag, attempts)
+    return ItemWritten(**vars(done), line=item.line, op=item.write.verb.value)
 
 
 @frozen
