@@ -94,7 +94,7 @@ class Tally:
         #: Called before ends are told: it records what they have left to be recorded.
         self._settle = settle
         #: Whether each end is told at once, and not together with those that follow soon.
-        self._is_prompt = is_prompt
+        self.is_prompt = is_prompt
         #: What the trace of the jobs names; see ``trace.line_command``.
         self.command = trace.line_command.get()
         self._lock = threading.Lock()
@@ -169,7 +169,7 @@ class Tally:
         """Wait until the next job ends, or all is over, or for a moment."""
         with suppress(Empty):
             self._news.get(timeout=_LONGEST_WAIT_SECONDS)
-            if not self._is_prompt:
+            if not self.is_prompt:
                 self._over.get(timeout=_GATHERING_SECONDS)
 
     def close(self) -> None:
@@ -336,9 +336,11 @@ class _Supply:
             return job
 
     def _find_pace(self) -> float:
-        """Return after how many seconds each of the last jobs ended."""
+        """Return after how many seconds each of the last jobs ended. Of a line of a batch that tells nothing."""
         count = len(self._ends)
-        return (time.monotonic() - self._ends[0]) / count if count == self._ends.maxlen else _FOREVER_SECONDS
+        if self._tally.is_prompt or count < 2 * self._width:
+            return _FOREVER_SECONDS
+        return (time.monotonic() - self._ends[0]) / count
 
     def _end(self, error: BaseException) -> None:
         """Let no other job begin: one has raised an error, against its promise."""

@@ -103,7 +103,7 @@ def test_jobs_that_wait_for_nothing_are_run_by_one_thread(
         return Done(str(number), "created")
 
     jobs = (Task(partial(end, number)) for number in range(90))
-    supply = pool._Supply(jobs, 3, Tally(), lambda: None)
+    supply = pool._Supply(jobs, 3, Tally(is_prompt=False), lambda: None)
     supply.work()
     for thread in supply.threads:
         thread.join()
