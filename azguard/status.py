@@ -164,7 +164,7 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
         from azguard.tables import edm
         from azguard.tables import entities as table_reads
 
-        stored = table_reads.get_selected(target, edm.KEYS, deadline)
+        stored = table_reads.get(target, deadline, edm.KEYS)
         return stored.etag, table_reads.read_timestamp(stored), None
     if target.kind is Kind.TABLE:
         from azguard.resources import parts

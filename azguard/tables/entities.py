@@ -69,19 +69,15 @@ class Stored:
         return cls(entity, str(answer["odata.etag"]), Lineage.parse(None if is_foreign else found))
 
 
-def get(target: Target, deadline: Deadline, select: str | None = None) -> Stored:
-    """Read an entity, again on transient failures.
+def get(target: Target, deadline: Deadline, select: Sequence[str] = ()) -> Stored:
+    """Read an entity, with all properties or those of ``select``; again on transient failures.
 
     Raises:
         NotFound: there is no such entity, or no such table.
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
-
-    def once(timeouts: Limits) -> Stored:
-        answer = call(TABLE_ENTITY_GET, target, timeouts, select=select)
-        return _parse(answer, Stored.of)
-
-    return read(once, target, deadline)
+    asked: dict[str, Any] = {"select": _select_properties(select)}
+    return read(lambda timeouts: _parse(call(TABLE_ENTITY_GET, target, timeouts, **asked), Stored.of), target, deadline)
 
 
 def walk_pages(
@@ -158,15 +154,6 @@ class PrintedEntity(dict[str, Any]):
 
     #: Its properties have names of the user's own.
     IS_VERBATIM: ClassVar = True
-
-
-def get_selected(target: Target, select: Sequence[str], deadline: Deadline) -> Stored:
-    """Read an entity, with all properties or those of ``select``.
-
-    Raises:
-        NotFound: there is no such entity, or no such table.
-    """
-    return get(target, deadline, _select_properties(select))
 
 
 def query(

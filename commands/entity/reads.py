@@ -52,7 +52,7 @@ def get(env: Environment, entity: common.Entity, select: Select = None) -> None:
     target = env.locate(entity, Kind.ENTITY)
     env.conditions(target)
     names = select or []
-    stored = entities.get_selected(target, names, env.deadline)
+    stored = entities.get(target, env.deadline, names)
     row = _row(env.out, entities.as_printed(stored, names))
     env.out.show(row)
     env.out.flush()

@@ -73,7 +73,7 @@ def recorded(name: str, method: str, status: int) -> str:
         ("test_table.test_delete_table_with_non_existing_table_fail_not_exist", "DELETE", 404, "table:Orders",
          lambda target: tables.delete(target, Conditions(), Deadline(0)), NotFound, "there is no table Orders"),
         ("test_table_entity.test_get_entity_not_existing", "GET", 404, "entity:Orders/eu/1",
-         lambda target: entities.get_selected(target, (), Deadline(0)), NotFound, "there is no entity Orders/eu/1"),
+         lambda target: entities.get(target, Deadline(0)), NotFound, "there is no entity Orders/eu/1"),
     ],
 )  # fmt: skip
 def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
@@ -119,7 +119,7 @@ def test_a_code_of_the_table_service_has_words_and_a_way_out(
 
 def test_special_doubles_are_read_as_the_live_service_writes_them(answering: Answering) -> None:
     body = recorded("test_table_entity.test_get_entity_with_special_doubles", "GET", 200)
-    stored = entities.get_selected(answering("entity:Orders/eu/1", 200, body), (), Deadline(0))
+    stored = entities.get(answering("entity:Orders/eu/1", 200, body), Deadline(0))
     assert entities.as_printed(stored, ("inf", "nan")) == {
         "odata.etag": "W/\"datetime'2017-11-10T02%3A46%3A53.636692Z'\"",
         "PartitionKey": "pk65ff1655", "RowKey": "rk65ff1655",
@@ -141,6 +141,6 @@ def test_access_policies_are_the_same_however_the_service_spells_their_times(ans
 @pytest.mark.parametrize("body", ["{}", "[]", "null", '{"value": {}}', '{"value": [{"PartitionKey": "eu"}]}'])
 def test_what_holds_no_entities_is_neither_an_entity_nor_an_empty_list(answering: Answering, body: str) -> None:
     with pytest.raises(Unavailable, match="cannot be read"):
-        entities.get_selected(answering("entity:Orders/eu/1", 200, body), (), Deadline(0))
+        entities.get(answering("entity:Orders/eu/1", 200, body), Deadline(0))
     with pytest.raises(Unavailable, match="cannot be read"):
         list(entities.query(answering("table:Orders", 200, body), None, (), None, Deadline(0)))

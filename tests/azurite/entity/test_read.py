@@ -20,7 +20,7 @@ from azguard.tables.entities import (
     bind_parameters,
     delete,
     find_address,
-    get_selected,
+    get,
     query,
     walk_pages,
 )
@@ -292,7 +292,7 @@ def test_any_entity_comes_back_byte_for_byte(shared: tuple[CliWorld, str], rows:
         here = target(world, Address(Kind.ENTITY, (table, partition, mine["RowKey"])))
         etag = entity_requests.put(here, mine, None, Limits())
         sent[here.address] = json.dumps({"odata.etag": etag, **mine}, sort_keys=True)
-        got[here.address] = written(get_selected(here, (), Deadline()))
+        got[here.address] = written(get(here, Deadline()))
     mine_only = bind_parameters("PartitionKey eq @p", [f"p={partition}"])
     pages = query(whole, mine_only, (), None, Deadline())
     found = {find_address(whole, each): written(each) for page in pages for each in page}
