@@ -289,6 +289,24 @@ def parse_encryption_key(key: bytes, where: str, *, is_file: bool) -> bytes:
     return found
 
 
+def encrypt_with(key: bytes) -> dict[str, dict[str, str]]:
+    """Return the headers for a key of the caller's, as an account keeps them.
+
+    Source: https://learn.microsoft.com/azure/storage/blobs/encryption-customer-provided-keys
+    """
+    import base64
+    from hashlib import sha256
+
+    named = {"": key, "-sha256": sha256(key).digest()}
+    headers = {f"x-ms-encryption-key{name}": base64.b64encode(value).decode() for name, value in named.items()}
+    return {"encryption_key": {**headers, "x-ms-encryption-algorithm": "AES256"}}
+
+
+def encrypt_in(scope: str) -> dict[str, dict[str, str]]:
+    """Return the header for an encryption scope of the account, as an account keeps it."""
+    return {"encryption_scope": {"x-ms-encryption-scope": scope}}
+
+
 def parse_sas(sas: str, where: str) -> str:
     """Return the shared access signature without its question mark.
 

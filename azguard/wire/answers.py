@@ -3,7 +3,7 @@
 Source: the page of each operation in the REST reference.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -73,23 +73,6 @@ SINCE = {
 }
 #: The headers by which an answer says how a blob is encrypted, where that was asked for.
 ENCRYPTED_BY = ("x-ms-encryption-key-sha256", "x-ms-encryption-scope")
-
-
-def encrypt_with(key: bytes) -> dict[str, dict[str, str]]:
-    """Return the headers for a key of the caller's, as an account keeps them.
-
-    Source: https://learn.microsoft.com/azure/storage/blobs/encryption-customer-provided-keys
-    """
-    from hashlib import sha256
-
-    named = {"": key, "-sha256": sha256(key).digest()}
-    headers = {f"x-ms-encryption-key{name}": b64encode(value).decode() for name, value in named.items()}
-    return {"encryption_key": {**headers, "x-ms-encryption-algorithm": "AES256"}}
-
-
-def encrypt_in(scope: str) -> dict[str, dict[str, str]]:
-    """Return the header for an encryption scope of the account, as an account keeps it."""
-    return {"encryption_scope": {"x-ms-encryption-scope": scope}}
 
 
 class Field(NamedTuple):

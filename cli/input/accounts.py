@@ -11,6 +11,8 @@ from azguard.accounts.account import (
     Account,
     Auth,
     emulator,
+    encrypt_in,
+    encrypt_with,
     from_connection_string,
     from_name,
     parse_encryption_key,
@@ -344,10 +346,8 @@ def find_encryption(shared: Mapping[str, Any], environ: Mapping[str, str]) -> di
     Raises:
         ConfigError: the key is none, or cannot be read.
     """
-    from azguard.wire import answers
-
     if (scope := shared.get("encryption_scope")) is not None:
-        return answers.encrypt_in(scope)
+        return encrypt_in(scope)
     where, value = "--encryption-key", shared.get("encryption_key")
     if value is None:
         where, value = endpoints.ENCRYPTION_VARIABLE, environ.get(endpoints.ENCRYPTION_VARIABLE)
@@ -360,12 +360,10 @@ def read_encryption_key(where: str, value: str | None) -> dict[str, dict[str, st
     Raises:
         ConfigError: the key is malformed, or cannot be read.
     """
-    from azguard.wire import answers
-
     if value is None:
         return {}
     if not value.strip():
         raise ConfigError(f"{where} is set but empty", hint=f"set it, or remove it: unset {where}")
     is_file = value.startswith("@")
     key = _read_secret(value[1:]) if is_file else value.encode("utf-8", "surrogateescape")
-    return answers.encrypt_with(parse_encryption_key(key, where, is_file=is_file))
+    return encrypt_with(parse_encryption_key(key, where, is_file=is_file))

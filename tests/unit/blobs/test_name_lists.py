@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from azguard.accounts.account import Account, Auth, Target
+from azguard.accounts.account import Account, Auth, Target, encrypt_with
 from azguard.address import Address, Kind
 from azguard.blobs.listing import BlobPrefix, BlobWithTags, list_blobs, list_kept
 from azguard.blobs.trees import BlobTree
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.resources.tree_store import ListedItem
-from azguard.wire.answers import encrypt_with
 from azguard.wire.connections import Reply
 from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
