@@ -64,8 +64,9 @@ _WAITING = (
     "terraform",
     "tests.system.test_packaging",
 )
-# Where the last test that can wait begins, of the whole run.
-_END = 0.8
+# Where the last test that can wait begins, of the whole run, and the last module of units that try many examples.
+_END = 0.7
+_EXAMPLES_END = 0.5
 # Multiples of it, less their whole part, are spread evenly: so begins the first test of each module.
 _GOLDEN = 0.618
 
@@ -189,17 +190,18 @@ def _find_group(item: pytest.Item) -> str | None:
 def _spread(items: list[pytest.Item], groups: Mapping[pytest.Item, str | None]) -> None:
     """Mix what waits with what works, so that at any time there is work for the processors.
 
-    The tests of a module are spread over the whole run, and so are the groups of a folder, the quick units to its very
-    end. The groups that wait begin one after the other in its first half.
+    The tests of a module are spread over the whole run, and so are the groups of a folder. The groups that wait begin
+    one after the other in its first half. At its end are the quick units, which no worker is behind with.
     """
-    kinds: dict[str, list[pytest.Item]] = {}
+    trying = {item.path for item in items if item.get_closest_marker("thorough")}
+    kinds: dict[tuple[str, float], list[pytest.Item]] = {}
     for item in items:
         group = groups[item]
         kind = item.path if group is None else item.path.parent
-        kinds.setdefault(group if group in _WAITING else str(kind), []).append(item)
+        end = _END if "unit" not in item.path.parts else _EXAMPLES_END if item.path in trying else 1.0
+        kinds.setdefault((group if group in _WAITING else str(kind), end), []).append(item)
     places = {}
-    for index, (name, alike) in enumerate(kinds.items()):
-        end = 1.0 if "/unit/" in name else _END
+    for index, ((name, end), alike) in enumerate(kinds.items()):
         for number, item in enumerate(alike):
             if name in _WAITING:
                 places[item] = _WAITING.index(name) / len(_WAITING) / 2
