@@ -87,10 +87,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Do once what else each worker would do: start what forks commands, and choose how much is tried."""
+    thorough.choose(config)
     if getattr(config.option, "tx", None) and not hasattr(config, "workerinput"):
         forked.share()
-        azurites.share()
-    thorough.choose(config)
+        azurites.share(is_needed=thorough.is_whole())
     if hasattr(config, "workerinput"):
         config.option.race_seed = config.workerinput["race_seed"]
     if not config.getoption("--hypothesis-profile"):

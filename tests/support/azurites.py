@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,9 +32,20 @@ _OPTIONS = ("--max-semi-space-size=64",)
 _LONGEST_START_SECONDS = 100.0
 
 
-def share() -> None:
-    """Have all workers that this process will start use the same process, which the first of them starts."""
+def share(*, is_needed: bool) -> None:
+    """Have all workers that this process will start use the same process, which the first of them starts.
+
+    One that is needed is started already while they collect tests.
+    """
     os.environ[_SHARED] = _make_folder()
+    if is_needed:
+        threading.Thread(target=_start_early, daemon=True).start()
+
+
+def _start_early() -> None:
+    # Why it does not start is told to the worker that needs it.
+    with suppress(Exception), fresh():
+        threading.Event().wait()
 
 
 @contextmanager

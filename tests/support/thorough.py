@@ -84,6 +84,11 @@ def is_alone() -> bool:
     return _is_alone
 
 
+def is_whole() -> bool:
+    """Return whether this is a run of the whole suite."""
+    return _is_whole
+
+
 def is_on() -> bool:
     """Return whether this run is thorough."""
     return _is_thorough
