@@ -14,12 +14,16 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
+from urllib.parse import urlsplit
 
 from azguard.processes.signals import ENDING, restore_handlers
 from tests.support import result_shapes
@@ -30,6 +34,11 @@ from tests.support.places import REPOSITORY
 _OURS = ("AZURE_", "AZGUARD", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "_AZGUARD")
 
 _CACHE = "etags.db"
+_SENT = {
+    "x-ms-version": "2021-12-02",
+    "Accept": "application/json;odata=nometadata",
+    "Content-Type": "application/json",
+}
 
 
 @dataclass(frozen=True)
@@ -156,10 +165,21 @@ class CliWorld:
 
     def container(self) -> str:
         """Return a new container of no other test's, which another tool has made."""
-        assert self.connection_string is not None
         name = f"t{uuid.uuid4().hex[:20]}"
-        _service(self.connection_string).create_container(name)
+        self.make("blob", "PUT", f"{name}?restype=container")
         return name
+
+    def make(self, service: str, method: str, path: str, content: Mapping[str, str] | None = None) -> None:
+        """Make something past azguard, by one request; the SDK takes seven times as long."""
+        assert self.connection_string is not None
+        settings, sas = _sign(self.connection_string)
+        place = urlsplit(settings[f"{service.capitalize()}Endpoint"])
+        connection = HTTPConnection(place.hostname or "", place.port, timeout=110)
+        with closing(connection):
+            target = f"{place.path}/{path}{'&' if '?' in path else '?'}{sas}"
+            connection.request(method, target, json.dumps(content) if content else None, _SENT)
+            answer = connection.getresponse()
+            assert answer.status == HTTPStatus.CREATED, (answer.status, answer.read())
 
     def with_cache(self) -> Self:
         """Write a cache without entries, which takes a third of the time in which a command makes one."""
@@ -178,10 +198,14 @@ class CliWorld:
 
 
 @lru_cache(maxsize=4)
-def _service(connection_string: str) -> Any:
-    from azure.storage.blob import BlobServiceClient
+def _sign(connection_string: str) -> tuple[Mapping[str, str], str]:
+    """Return the parts of a connection string, and a signature for all of its account."""
+    from azure.storage.blob import generate_account_sas
 
-    return BlobServiceClient.from_connection_string(connection_string)
+    settings = dict(part.split("=", 1) for part in connection_string.split(";"))
+    until = datetime.now(UTC) + timedelta(days=1)
+    sas = generate_account_sas(settings["AccountName"], settings["AccountKey"], "sco", "rwdlacu", until, services="bqt")
+    return settings, sas
 
 
 @cache

@@ -13,10 +13,9 @@ from tests.support.faultproxy.faults import Fault, Request
 def queue(cli: CliWorld, *messages: str) -> str:
     """Return a new queue of no other test's, with these messages in it."""
     name = f"q{uuid.uuid4().hex[:20]}"
-    client = sdk(cli, name)
-    client.create_queue()
+    cli.make("queue", "PUT", name)
     for each in messages:
-        client.send_message(each)
+        sdk(cli, name).send_message(each)
     return name
 
 

@@ -11,10 +11,8 @@ from tests.support.cli_world import CliWorld
 
 def table(cli: CliWorld) -> str:
     """Return a new table of no other test's."""
-    from azure.data.tables import TableServiceClient
-
     name = f"t{uuid.uuid4().hex[:20]}"
-    TableServiceClient.from_connection_string(_text(cli)).create_table(name)
+    cli.make("table", "POST", "Tables", {"TableName": name})
     return name
 
 
