@@ -273,10 +273,10 @@ def fork_to_background(name: str, work: Callable[[Channel], None]) -> Forked:
     return fork(work_alone)
 
 
-def redirect(path: str) -> None:
-    """Read from now on what is in a file."""
-    opened = os.open(path, os.O_RDONLY)
-    os.dup2(opened, 0)
+def redirect(path: str | Path, stream: int = 0, flags: int = os.O_RDONLY) -> None:
+    """Use a file from now on instead of what the stream is; by default it is what this process reads."""
+    opened = os.open(path, flags, 0o600)
+    os.dup2(opened, stream)
     os.close(opened)
 
 
@@ -286,9 +286,7 @@ def leave_errors(log: Path) -> None:
     Raises:
         OSError: it cannot be made.
     """
-    opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    os.dup2(opened, 2)
-    os.close(opened)
+    redirect(log, 2, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
 
 
 def _leave_streams(kept: int) -> None:

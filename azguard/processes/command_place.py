@@ -219,17 +219,14 @@ class _Place:
         self._guardian: Guardian | None = None
 
     def run(self) -> None:
-        self._serve()
-        if self._guardian is not None:
-            self._guardian.close()
-
-    def _serve(self) -> None:
         while (messages := self._channel.receive()) is not None:
             for message in messages:
                 if message["do"] == "run":
                     self._run(message)
                 else:
                     self._obey(message)
+        if self._guardian is not None:
+            self._guardian.close()
 
     def _obey(self, message: Mapping[str, Any]) -> None:
         if message["do"] == "ping":

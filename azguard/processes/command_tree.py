@@ -107,7 +107,7 @@ def _remove_tree(folder: Path) -> None:
 
 
 def _list_made(folder: Path) -> list[Path]:
-    """Return the groups in a folder that guardians made. A pattern would be compiled anew in each guardian."""
+    """Return the groups in a folder that guardians made."""
     return [folder / name for name in os.listdir(folder) if name.startswith(_PREFIX)]
 
 

@@ -68,8 +68,7 @@ class Guardian:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         offspring = Offspring()
         terminal = Terminal.of_this_process()
-        before = guardian_process.find_ignored_signals()
-        return cls(fork(lambda theirs: guardian_process.serve(theirs, terminal, before, stays=stays)), offspring)
+        return cls(fork(lambda theirs: guardian_process.serve(theirs, terminal, stays=stays)), offspring)
 
     def start(
         self,

@@ -36,12 +36,7 @@ _UNKILLABLE_SECONDS = 5.0
 _IGNORED_SIGNALS = (*FORWARDED, signal.SIGTTIN, signal.SIGTTOU)
 
 
-def find_ignored_signals() -> frozenset[int]:
-    """Return the signals that this process was started to ignore (nohup, a background job), as its command does too."""
-    return frozenset(number for number in _IGNORED_SIGNALS if signal.getsignal(number) is signal.SIG_IGN)
-
-
-def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int], *, stays: bool) -> None:
+def serve(channel: Channel, terminal: Terminal | None, *, stays: bool) -> None:
     """Be the guardian, until the command has ended or azguard has gone before it began.
 
     One that ``stays`` guards one command after another, as long as each leaves nothing behind.
@@ -49,6 +44,8 @@ def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int], 
     os.setpgid(0, 0)
     tree.rename(NAME)
     tree.adopt_orphans()
+    # What azguard was started to ignore (nohup, a background job), its command ignores too.
+    ignored = frozenset(number for number in _IGNORED_SIGNALS if signal.getsignal(number) is signal.SIG_IGN)
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     _Guardian(channel, terminal, ignored, stays=stays).run()

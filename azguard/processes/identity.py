@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -147,9 +146,8 @@ def find_name(pid: int) -> str:
     return "" if process is None else process.name
 
 
-@lru_cache(maxsize=1)
 def find_own_arguments() -> tuple[int, int]:
-    """Return where the command line of this process begins and ends in its memory, as in its forks. Linux only."""
+    """Return where the command line of this process begins and ends in its memory. Linux only."""
     found = _read_stat("self", _PROC)
     if found is None:
         raise ProcessLookupError
