@@ -22,8 +22,6 @@ from azguard.wire.connections import CONNECTIONS
 DEFAULT_JOBS = 16
 # Each job needs a connection.
 MOST_JOBS = CONNECTIONS
-# Where jobs end so soon after one another they wait for nothing, and threads hand the interpreter to and fro.
-_SWIFT_SECONDS = 0.00025
 FAILED = "failed"
 UNKNOWN = "unknown"
 # So many ends may wait to be told: no other job begins while the reader of the lines is that far behind.
@@ -94,7 +92,7 @@ class Tally:
         #: Called before ends are told: it records what they have left to be recorded.
         self._settle = settle
         #: Whether each end is told at once, and not together with those that follow soon.
-        self.is_prompt = is_prompt
+        self._is_prompt = is_prompt
         #: What the trace of the jobs names; see ``trace.line_command``.
         self.command = trace.line_command.get()
         self._lock = threading.Lock()
@@ -169,7 +167,7 @@ class Tally:
         """Wait until the next job ends, or all is over, or for a moment."""
         with suppress(Empty):
             self._news.get(timeout=_LONGEST_WAIT_SECONDS)
-            if not self.is_prompt:
+            if not self._is_prompt:
                 self._over.get(timeout=_GATHERING_SECONDS)
 
     def close(self) -> None:
@@ -276,8 +274,8 @@ def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], Non
     """Run the jobs in this and in further threads, which no signal interrupts."""
     supply = _Supply(jobs, width, tally, stop)
     supply.work()
-    while supply.threads:
-        supply.threads.pop().join()
+    for thread in supply.threads:
+        thread.join()
     tally.finish(supply.failure)
 
 
@@ -293,10 +291,6 @@ class _Supply:
         self._is_over = False
         #: All but the first one. None is added once the jobs are over.
         self.threads: list[threading.Thread] = []
-        #: How many of all take jobs.
-        self._working = 1
-        #: When the last jobs ended: of each thread more than one, since threads that wait for answers go on together.
-        self._ends = deque[float](maxlen=2 * width)
         #: Why there are no more jobs, if what makes them failed.
         self.failure: BaseException | None = None
 
@@ -308,39 +302,24 @@ class _Supply:
                 self._tally.run(job)
             except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
                 self._end(error)
-            self._ends.append(time.monotonic())
 
     def _take(self) -> Job | None:
-        """Return the next job and have another thread take the one after it.
-
-        None if there is none, or one thread alone runs the jobs as fast.
-        """
+        """Return the next job, None if there is none, and have another thread take the one after it."""
         with self._lock:
             if self._is_over:
-                return None
-            pace = self._find_pace()
-            if pace < _SWIFT_SECONDS and self._working > 1:
-                self._working -= 1
                 return None
             job: Job | None = None
             try:
                 self._wait_for_reader()
                 if not self._tally.is_closed:
                     job = next(self._jobs, None)
-                if job is not None and self._working < self._width and pace > 2 * _SWIFT_SECONDS:
+                if job is not None and len(self.threads) < self._width - 1:
                     self._add_thread()
             except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
                 self.failure = error
                 self._stop()
             self._is_over = job is None
             return job
-
-    def _find_pace(self) -> float:
-        """Return after how many seconds each of the last jobs ended. Of a line of a batch that tells nothing."""
-        count = len(self._ends)
-        if self._tally.is_prompt or count < 2 * self._width:
-            return _FOREVER_SECONDS
-        return (time.monotonic() - self._ends[0]) / count
 
     def _end(self, error: BaseException) -> None:
         """Let no other job begin: one has raised an error, against its promise."""
@@ -357,5 +336,4 @@ class _Supply:
         thread = threading.Thread(target=self.work, name=f"job_{len(self.threads)}")
         with suppress(RuntimeError):  # Where the system has no thread left, those that run take all jobs.
             thread.start()
-            self.threads[:] = [*filter(threading.Thread.is_alive, self.threads), thread]
-            self._working += 1
+            self.threads.append(thread)

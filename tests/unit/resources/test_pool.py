@@ -1,18 +1,14 @@
 """Jobs in a pool: how far they may run ahead of what is told of them."""
 
-import itertools
 import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
-from types import SimpleNamespace
 
 import pytest
 
 from azguard.resources import pool
 from azguard.resources.pool import Done, Tally, run_each
-from azguard.trees.runs import Task
 from tests.support.cases import cases
 
 
@@ -86,25 +82,3 @@ def test_no_end_is_told_before_what_it_left_is_recorded() -> None:
     jobs = (Recording(number, left) for number in range(50))
     run_each(jobs, 2, tally, lambda done: told.update([done.address in recorded]), lambda: None)
     assert told == Counter({True: 50})
-
-
-@cases(("seconds", "working"), (0.0, 1), (1.0, 3))
-def test_jobs_that_wait_for_nothing_are_run_by_one_thread(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, working: int
-) -> None:
-    clock, sleep = itertools.count(), time.sleep
-    monkeypatch.setattr(pool, "time", SimpleNamespace(monotonic=lambda: next(clock) * seconds))
-
-    def end(number: int) -> Done:
-        for _ in range(60_000 if number == 80 else 0):
-            if supply._working == working:
-                break
-            sleep(0.001)
-        return Done(str(number), "created")
-
-    jobs = (Task(partial(end, number)) for number in range(90))
-    supply = pool._Supply(jobs, 3, Tally(is_prompt=False), lambda: None)
-    supply.work()
-    for thread in supply.threads:
-        thread.join()
-    assert (len(supply.threads), supply._working) == (2, working)
