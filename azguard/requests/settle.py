@@ -170,6 +170,8 @@ class _Write(Generic[T]):
 
     def note(self, step: str, **facts: Any) -> None:
         """Note a step in the trace."""
+        if not self.number:
+            return
         known = {"op": self.request.op, "over": self.request.expected_etag}
         told = {name: value for name, value in known.items() if value is not None}
         trace.note(step, self.request.target, write=self.number, **told, **facts)

@@ -90,7 +90,8 @@ def sign(account: str, key: str, service: str, method: str, url: str, headers: M
         by_name = ""
         asked = "".join(f"?comp={value}" for name, value in query if name == "comp")
     else:
-        by_name = "".join(f"{name}:{found[name]}\n" for name in sorted(found, key=_order) if name.startswith("x-ms-"))
+        names = sorted((name for name in found if name.startswith("x-ms-")), key=_order)
+        by_name = "".join(f"{name}:{found[name]}\n" for name in names)
         asked = "".join(f"\n{name}:{value}" for name, value in query)
     _, slash, path = place.partition("/")
     text = f"{method}\n{by_place}\n{by_name}/{account}{slash}{path}{asked}"
