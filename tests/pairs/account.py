@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import cached_property
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -58,7 +59,7 @@ class Account:
         target = f"{urlsplit(self._find_endpoint(service)).path}/{path}"
         sent = {**_SENT, **{name.replace("_", "-"): value for name, value in headers.items()}}
         sent["x-ms-date"] = format_datetime(datetime.now(UTC), usegmt=True)
-        sent["Authorization"] = self._authorize(service, method, target, sent)
+        sent["Authorization"] = self._authorize(service, method, f"{self._find_endpoint(service)}/{path}", sent)
         try:
             connection.request(method, target, headers=sent)
             answer = connection.getresponse()
@@ -67,11 +68,12 @@ class Account:
             connection.close()
             connection.request(method, target, headers=sent)
             answer = connection.getresponse()
+        assert answer.status != HTTPStatus.FORBIDDEN, (service, path)
         return answer.read().decode("utf-8-sig"), dict(answer.headers)
 
-    def _authorize(self, service: str, method: str, target: str, sent: dict[str, str]) -> str:
+    def _authorize(self, service: str, method: str, url: str, sent: dict[str, str]) -> str:
         name, key = self.settings["AccountName"], self.settings["AccountKey"]
-        return f"SharedKey {name}:{sign(name, key, service, method, target, sent)}"
+        return f"SharedKey {name}:{sign(name, key, service, method, url, sent)}"
 
     def look(self, service: str) -> dict[str, str]:
         """Return what a service has: each resource by its address, in words that change when it does."""
