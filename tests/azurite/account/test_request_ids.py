@@ -10,7 +10,7 @@ from tests.support.cli_world import CliWorld
 # By "C" the container, queue, table or share of the test is meant; each line is refused or not, the answers count.
 LINES = (
     "blob put C/a", "blob get C/a", "blob show C/missing", "blob put C/a --etag 0x1",
-    "blob list C", "blob put . C/ -r", "blob put . C/ -r --last-writer-wins", "blob get C/ down -r",
+    "blob list C", "blob put up C/ -r", "blob put up C/ -r --last-writer-wins", "blob get C/ down -r",
     "safe-update blob:C/a --append z", "lock run C -- true", "blob delete C/a",
     "queue create C", "message put C", "queue show C", "queue delete C --last-writer-wins",
     "table create C", "entity insert C/p/r a=1", "entity get C/p/missing", "entity transaction -", "table list",
@@ -37,8 +37,9 @@ def test_each_answer_repeats_the_id_of_its_request_and_no_other(cli: CliWorld, m
 
     monkeypatch.setattr(client, "check_echo", check)
     name = cli.container().replace("-", "")
+    (cli.root / "up").mkdir()
     for number in range(3):
-        cli.file(f"f{number}", "text")
+        cli.file(f"up/f{number}", "text")
     silent = []
     for line in LINES:
         before = len(pairs)
