@@ -404,6 +404,16 @@ def scenarios() -> Iterator[Scenario]:
         bound=Bound(faults=1, foreign=2),
         short=Bound(faults=1, foreign=2),
     )
+    # Refused after a stop, because the lease had ended; then copies of both requests come late.
+    yield _scenario(
+        "update, lease, copied",
+        updater("A", **lease),
+        foreign={},
+        alphabet=(Fault.COPIED,),
+        bound=Bound(faults=2),
+        short=Bound(faults=2),
+        stopped=Bound(faults=2, stops=1),
+    )
     # Refused, and then leased again on a version of which nothing can be made.
     yield _scenario(
         "update, lease, on what is refused",

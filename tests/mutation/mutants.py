@@ -108,6 +108,15 @@ MUTANTS = (
         "update, lease, sent twice",
     ),
     Mutant(
+        "a write that was refused under a lease that had ended is forgotten",
+        "2, rule 1",
+        "azguard/updates/doubt.py",
+        '    if verdict is Verdict.NOT_YET and run.guard == "lease":',
+        "    if verdict is Verdict.NOT_YET and run.attempts < 0:",
+        "update, lease, copied",
+        {"faults": 2, "stops": 1},
+    ),
+    Mutant(
         "the answer to another request is believed",
         "2, rule 3",
         "azguard/wire/client.py",
