@@ -257,13 +257,15 @@ def typed(line: tuple[str, ...], name: str) -> list[str]:
 @pytest.mark.parametrize("written", WRITES)
 def test_a_signal_after_the_commit_is_no_failure_and_the_write_is_remembered(cli: CliWorld, written: str) -> None:
     before, line, after = WRITES[written]
-    for _ in range(2):  # the first imports what it needs
+    counts = []
+    for _ in range(3):  # the first imports what it needs, and another may tidy up besides
         name = fill(cli, before)
         with struck_after_the_commit(0) as counted:
             assert cli.call(*typed(line, name)).code == 0
+        counts.append(counted())
     # An interrupted acquire is given back: there it begins with the announcement.
     first = 2 if written == "lease acquire" else 1
-    for moment in (first, 5, 20, counted() // 4, counted() // 2):
+    for moment in (first, 5, 20, min(counts) // 4, min(counts) // 2):
         name = fill(cli, before)
         with struck_after_the_commit(moment) as seen:
             ran = cli.call(*typed(line, name))
