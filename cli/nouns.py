@@ -52,7 +52,7 @@ class Noun:
         return env.locate(resource, self.kind, writable=self.kind in _WITH_SNAPSHOTS)
 
     def look(self, target: Target, conditions: "Conditions", deadline: Deadline) -> Any:
-        """Return what is shown of one. Raises as ``properties.fetch``."""
+        """Return one resource as show prints it; raises what ``properties.fetch`` raises."""
         from azguard.resources import properties
 
         assert self.describe is not None

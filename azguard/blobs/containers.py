@@ -129,7 +129,7 @@ def _find_delete_outcome(
 
 
 def describe(address: Address, found: Any) -> ContainerShown:
-    """Return what is shown of a container, by its properties, or as it is listed."""
+    """Return a container as show and list print it, from its properties or from an item of a listing."""
     return ContainerShown(
         **describe_kept(address, found),
         name=address.container,

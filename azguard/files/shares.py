@@ -81,7 +81,7 @@ def delete(
 
 
 def describe(address: Address, found: Any) -> ShareShown:
-    """Return what is shown of a share, by its properties, or as it is listed."""
+    """Return a share as show and list print it, from its properties or from an item of a listing."""
     return ShareShown(
         **describe_kept(address, found),
         name=address.container,

@@ -150,7 +150,7 @@ class Remembered:
         return self.copy or self.last
 
     def describe(self, etag: str | None) -> dict[str, Any]:
-        """Return what is known of a version, as the fields of ``Conditions``; None is what is not known."""
+        """Return the facts about a version, as fields of ``Conditions``; a fact that is not known is None."""
         seen = [each for each in (self.copy, self.other, self.last) if each is not None and each.etag == etag]
         return {
             "lineage": next((each.lineage for each in seen if each.lineage is not None), None),

@@ -49,7 +49,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> QueueSho
 
 
 def describe_listed(address: Address, found: Any) -> QueueListed:
-    """Return what a list shows of a queue."""
+    """Return a queue as a list shows it."""
     return QueueListed(str(address), address.container, drop_lineage(found.metadata))
 
 

@@ -136,9 +136,9 @@ def describe(target: "Target") -> str:
 
 
 def _append(path: str, line: bytes, opened: int | None) -> int | None:
-    """Write a line at the end of what is open or named, and return what stays open: not a file.
+    """Append a line, and return the descriptor of a pipe or a device, which stays open; a file is closed again.
 
-    A reader of a pipe has come to its end when no writer has it open. One that is slow is not waited for: it misses
+    The reader of a pipe sees its end when no writer has it open. azguard does not wait for a slow reader, which misses
     lines, and their numbers.
     """
     if opened is None:
