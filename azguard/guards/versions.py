@@ -60,7 +60,8 @@ def find_metadata_etag(answer: Mapping[str, Any], stamped: Mapping[str, str]) ->
     ``stamped`` are the metadata with azguard's own entry: so no two writes of azguard have the same one.
     """
     if "etag" in answer:
-        return answer["etag"]  # type: ignore[no-any-return]  # as the wire reads it
+        etag: str | None = answer["etag"]
+        return etag
     canonical = sorted((name.lower(), value) for name, value in stamped.items())
     return f'"metadata-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
 

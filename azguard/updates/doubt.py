@@ -98,7 +98,7 @@ def _find_first_copy(
             return _end_by_kept_version(run)
     if verdict is Verdict.NOT_YET and run.guard == "lease":
         # Copies of both requests, the acquire and the write, can come late: the version has to be replaced first.
-        run.doubted = refused
+        run.doubted = run.doubted or refused
     # Under our own lease no other writer could replace the version: what the lease does not prove in time is unknown.
     ours_alone = run.guard == "lease" and run.plan.guard_by_lease
     is_open = ours_alone or (alike and not run.plan.leaves_trace)
